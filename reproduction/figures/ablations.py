@@ -5,7 +5,7 @@ with another discount of the options (0.9 in the authors' code; the paper gives 
 the authors' code (0.001), and with ties between actions broken in other orders (thin lines).
 """
 
-from itertools import permutations
+from itertools import permutations, product
 
 import pandas as pd
 
@@ -22,19 +22,12 @@ def run(lab: Lab, *, episodes=EPISODES, options=COUNTS, runs=100, orders=8, seed
     """Diffusion time and mean return for each choice, and diffusion time for each order of equal actions."""
     agents = [
         {"maze": name, "options": settings, "choice": choice, "counts": counts_for(name, options, **settings)}
-        for name in episodes
-        for choice, settings in CHOICES.items()
+        for name, (choice, settings) in product(episodes, CHOICES.items())
     ]
-    some = [n for n in options if n <= 64]
+    counts = {name: counts_for(name, [n for n in options if n <= 64]) for name in episodes}
     ties = [
-        {
-            "maze": name,
-            "options": {"action_order": order},
-            "order": repr(order),
-            "counts": counts_for(name, some),
-        }
-        for name in episodes
-        for order in list(permutations(range(4)))[:orders]
+        {"maze": name, "options": {"action_order": order}, "order": repr(order), "counts": counts[name]}
+        for name, order in product(episodes, list(permutations(range(4)))[:orders])
     ]
     learning = [
         {"maze": a["maze"], "choice": a["choice"], "options": {**a["options"], "n": n}, "n_options": n}
@@ -49,18 +42,16 @@ def run(lab: Lab, *, episodes=EPISODES, options=COUNTS, runs=100, orders=8, seed
 def figure(data: Data) -> Figure:
     domains = data["choices"].domain.unique()
     picture, axes = make_graphs(2 * len(domains), columns=len(domains))
-    for i, domain in enumerate(domains):
+    for domain, upper, lower in zip(domains, axes, axes[len(domains) :], strict=False):
         times, returns = (
             tabulate(data["choices"], domain, "choice", name) for name in ("diffusion_time", "mean_return")
         )
-        ties = tabulate(data["ties"], domain, "order", "diffusion_time")
         counts = times.columns[times.notna().all()]
-        upper = {"thin": {"orders of equal actions": ties[counts]}, "baseline": times[0].iloc[0]}
-        for ax, table, more in (
-            (axes[i], times, {**upper, "title": domain, "yscale": "log"}),
-            (axes[len(domains) + i], returns, {"xlabel": "options", "ylim": (-0.02, 1.02)}),
-        ):
-            draw_lines(ax, range(len(counts)), dict(table[counts].iterrows()), ticks=counts, **more)
+        x, ties = range(len(counts)), tabulate(data["ties"], domain, "order", "diffusion_time")[counts]
+        more = {"thin": {"orders of equal actions": ties}, "baseline": times[0].iloc[0], "yscale": "log"}
+        draw_lines(upper, x, dict(times[counts].iterrows()), ticks=counts, title=domain, **more)
+        more = {"xlabel": "options", "ylim": (-0.02, 1.02)}
+        draw_lines(lower, x, dict(returns[counts].iterrows()), ticks=counts, **more)
     axes[0].set_ylabel("diffusion time")
     axes[len(domains)].set_ylabel("mean return")
     return add_legend(picture, columns=3)
@@ -72,9 +63,8 @@ def notes(data: Data) -> Blocks:
         by_count = table.set_index("n_options")
         times, returns = by_count.diffusion_time / by_count.diffusion_time[0], by_count.mean_return
         row = {"domain": domain, "choice": choice}
-        row |= {f"{n} options": f"{times.loc[:n].iloc[-1]:,.2f}" for n in (4, 16, 32, 64)} | {
-            "all": f"{times.iloc[-1]:.2f}"
-        }
+        row |= {f"{n} options": f"{times.loc[:n].iloc[-1]:,.2f}" for n in (4, 16, 32, 64)}
+        row |= {"all": f"{times.iloc[-1]:.2f}"}
         row |= {f"return, {n}": f"{returns.loc[:n].iloc[-1]:.2f}" for n in (4, 64)}
         rows.append(row | {"return, all": f"{returns.iloc[-1]:.2f}"})
     yield (
@@ -84,20 +74,13 @@ def notes(data: Data) -> Blocks:
         "and learning are worse. With one sign, an option that leads somewhere often has none that leads back.",
         pd.DataFrame(rows),
     )
-    ranges = (
-        data["ties"]
-        .groupby(["domain", "n_options"], sort=False)
-        .diffusion_time.agg(["min", "max"])
-        .reset_index()
-    )
-    ranges = ranges.assign(
-        range=[f"{low:,.0f} to {high:,.0f}" for low, high in zip(ranges["min"], ranges["max"], strict=True)]
-    )
+    times = data["ties"][data["ties"].n_options > 0].groupby(["domain", "n_options"]).diffusion_time
+    ranges = times.agg(lambda values: f"{values.min():,.0f} to {values.max():,.0f}")
     yield (
         "Which of two equally good actions an option takes is not in the paper; in its authors' code rounding errors "
         f"of the eigenvectors decide. Diffusion time over {data['ties'].order.nunique()} orders of the actions, by "
         "number of options:",
-        ranges.pivot(index="domain", columns="n_options", values="range").drop(columns=0).reset_index(),
+        ranges.unstack().reset_index(),
     )
 
 

@@ -118,13 +118,12 @@ def turn_basis(sp: Spectrum, degrees: float) -> Spectrum:
     """
     if not degrees:
         return sp
-    vectors, i = np.array(sp.vectors), 0
+    vectors, turned = np.array(sp.vectors), -1
     c, s = np.cos(np.deg2rad(degrees)), np.sin(np.deg2rad(degrees))
-    while i < len(sp.values) - 1:
-        repeated = abs(sp.values[i + 1] - sp.values[i]) < 1e-9
-        if repeated:
+    for i in np.flatnonzero(np.diff(sp.values) < 1e-9):
+        if i > turned:
+            turned = i + 1
             vectors[:, i : i + 2] = vectors[:, i : i + 2] @ np.array([[c, -s], [s, c]])
-        i += 1 + repeated
     return replace(sp, vectors=vectors)
 
 
@@ -132,7 +131,6 @@ def diffuse(*, maze: str, options: Agent, counts: Sequence[int] | None = None) -
     """Diffusion time of a maze with 0, 1, 2, ... options, or with these numbers of them."""
     mdp = eo.maze(maze)
     found = make_options(mdp, **options)
-    assert found is not None
     if counts is None:
         return np.asarray(eo.diffusion_curve(mdp, found))
     return np.array([eo.diffusion_time(mdp, found[:n] if n else None) for n in counts])
@@ -140,25 +138,15 @@ def diffuse(*, maze: str, options: Agent, counts: Sequence[int] | None = None) -
 
 def diffuse_all(lab: Lab, agents: Sequence[Agent]) -> pd.DataFrame:
     """One row per agent and number of options: the columns of the agent, and its diffusion time."""
-    tables = [
-        pd.DataFrame(
-            {**columns, "n_options": agent.get("counts", range(len(times))), "diffusion_time": times}
-        )
-        for agent, (columns, times) in zip(agents, run_agents(lab, diffuse, agents), strict=True)
-    ]
+    tables = []
+    for agent, (columns, times) in zip(agents, run_agents(lab, diffuse, agents), strict=True):
+        counts = agent.get("counts", range(len(times)))
+        tables.append(pd.DataFrame({**columns, "n_options": counts, "diffusion_time": times}))
     return pd.concat(tables or [pd.DataFrame()], ignore_index=True)
 
 
 def learn(
-    *,
-    maze: str,
-    options: Agent,
-    runs: int,
-    episodes: int,
-    seed: int,
-    number: int,
-    start: int | None = None,
-    goal: int | None = None,
+    *, maze: str, options: Agent, runs: int, episodes: int, seed: int, number: int, start=None, goal=None
 ) -> NDArray[np.uint8]:
     """``(runs, episodes)`` whether each evaluation episode reached the goal, by default that of the maze."""
     mdp, rng = eo.maze(maze), np.random.SeedSequence(seed, spawn_key=(number,))

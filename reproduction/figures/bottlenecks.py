@@ -27,22 +27,17 @@ def run(lab: Lab, *, maze="four-rooms") -> Data:
     share = compute_betweenness(eo.graph(mdp)) / ((mdp.n_states - 1) * (mdp.n_states - 2))
     distances = shortest_path(eo.graph(mdp), unweighted=True)[:, doors].min(axis=1).astype(int)
     starts = [
-        {
-            "option": options[i].label,
-            "steps": len(options.follow(i, s)) - 1,
-            "room": room[s] + 1,
-            "closest_doorway": distances[s],
-        }
+        (options[i].label, len(options.follow(i, s)) - 1, room[s] + 1, distances[s])
         for i, s in np.argwhere(options.initiation).tolist()
     ]
     planning = [
-        {"choices": name, "sweeps": count_sweeps(mdp, some), "diffusion_time": eo.diffusion_time(mdp, some)}
+        (name, count_sweeps(mdp, some), eo.diffusion_time(mdp, some))
         for name, some in (("primitive actions", None), ("bottleneck options", options))
     ]
     return {
-        "starts": pd.DataFrame(starts),
+        "starts": pd.DataFrame(starts, columns=["option", "steps", "room", "closest_doorway"]),
         "states": pd.DataFrame({"room": room + 1, "betweenness": share, "steps_to_doorway": distances}),
-        "planning": pd.DataFrame(planning),
+        "planning": pd.DataFrame(planning, columns=["choices", "sweeps", "diffusion_time"]),
     }
 
 
@@ -51,21 +46,19 @@ def count_sweeps(mdp: MDP, options: OptionSet | None) -> float:
 
     The reward is 1 on reaching the goal; an option that touches the goal on its way ends there.
     """
-    paths = [(s, [int(t)]) for s in range(mdp.n_states) for t in np.asarray(mdp.successors)[s]]
+    paths = [[s, t] for s in range(mdp.n_states) for t in np.asarray(mdp.successors)[s]]
     if options is not None:
-        pairs = np.argwhere(options.initiation)
-        paths += [(int(s), options.follow(int(i), s)[1:].tolist()) for i, s in pairs]
+        paths += [options.follow(int(i), s) for i, s in np.argwhere(options.initiation)]
     # touched[m, g]: whether path m touches state g.
     touched = np.zeros((len(paths), mdp.n_states), dtype=bool)
-    for m, (_, path) in enumerate(paths):
-        touched[m, path] = True
-    starts, ends = np.array([s for s, _ in paths]), np.array([path[-1] for _, path in paths])
+    for m, path in enumerate(paths):
+        touched[m, path[1:]] = True
+    starts, ends = (np.array([path[i] for path in paths]) for i in (0, -1))
     has_plan, sweeps = np.eye(mdp.n_states, dtype=bool), 0
     while not has_plan.all():
         sweeps += np.count_nonzero(~has_plan)
-        new = has_plan.copy()
-        np.logical_or.at(new, starts, touched | has_plan[ends])
-        has_plan = new
+        reached = touched | has_plan[ends]
+        np.logical_or.at(has_plan, starts, reached)
     return sweeps / (mdp.n_states * (mdp.n_states - 1))
 
 

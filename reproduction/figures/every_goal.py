@@ -16,10 +16,8 @@ from reproduction.lab import Blocks, Claim, Claims, Data, Lab
 from reproduction.statistics import CONFIDENCE, Difference, compare_means
 
 SECTION, ORDER = "4.3", 135
-QUICK = {
-    **{"maze": "i-maze", "options": [0, 4, 16], "many": 16, "runs": 3},
-    **{"sets": 3, "set_runs": 2, "episodes": 10},
-}
+QUICK = {"maze": "i-maze", "options": [0, 4, 16], "many": 16, "runs": 3}
+QUICK |= {"sets": 3, "set_runs": 2, "episodes": 10}
 OURS = True
 COUNTS = (0, 2, 4, 8, 16, 32, 64, 128, 208)
 
@@ -53,13 +51,10 @@ def learn_every_goal(*, maze, options, runs, episodes, seed, number) -> pd.DataF
     goals, rows = [s for s in range(mdp.n_states) if s != mdp.start], []
     for i, goal in enumerate(goals):
         rng = np.random.SeedSequence(seed, spawn_key=(number * len(goals) + i,))
-        means = eo.q_learning(mdp, found, runs=runs, episodes=episodes, goal=goal, rng=rng).returns.mean(
-            axis=1
-        )
-        rows.append(
-            {"goal": goal, "mean_return": means.mean(), "standard_error": means.std(ddof=1) / np.sqrt(runs)}
-        )
-    return pd.DataFrame(rows).assign(set=number)
+        learned = eo.q_learning(mdp, found, runs=runs, episodes=episodes, goal=goal, rng=rng)
+        means = learned.returns.mean(axis=1)
+        rows.append((goal, means.mean(), means.std(ddof=1) / np.sqrt(runs)))
+    return pd.DataFrame(rows, columns=["goal", "mean_return", "standard_error"]).assign(set=number)
 
 
 def figure(data: Data) -> Figure:

@@ -15,7 +15,7 @@ from eigenoptions.discovery.methods.bottleneck import find_rooms
 from eigenoptions.plots import draw_policy, draw_values
 from reproduction.drawing import Figure, make_maps
 from reproduction.figures.agents import ANGLES, MAZES, make_eigenoptions
-from reproduction.lab import Claim, Claims, Data, Lab, list_items
+from reproduction.lab import Claim, Claims, Data, Lab, list_items, list_rows
 
 SECTION, ORDER = "4.1", 20
 QUICK = {"eigenvectors": 8}
@@ -35,31 +35,21 @@ def run(lab: Lab, *, mazes=MAZES, eigenvectors=16, gamma=0.9) -> Data:
             key = {"domain": maze, "operator": operator}
             options.append(describe_options(found).assign(**key))
             stops += [cells[-1][o.termination].assign(**key, option=o.label) for o in found]
-    vectors = eo.spectrum(eo.graph(eo.maze("four-rooms")), k=4).vectors[:, 1:]
-    room = find_rooms(eo.maze("four-rooms"))[0]
+    rooms = eo.maze("four-rooms")
+    vectors, room = eo.spectrum(eo.graph(rooms), k=4).vectors[:, 1:], find_rooms(rooms)[0]
+    told = {"e2": [classify_rooms(vectors[:, :1], room)], "e2_to_e4": classify_rooms(vectors, room)}
     turned = {angle: make_eigenoptions(eo.maze("open-room"), 8, angle=angle, gamma=gamma) for angle in ANGLES}
-    ratios = {angle: [o["e2+"].mean_length / o["e4+"].mean_length] for angle, o in turned.items()}
-    return {
-        "options": pd.concat(options),
-        "stops": pd.concat(stops),
-        "cells": pd.concat(cells),
-        "pvf": pd.DataFrame(
-            {"e2": [classify_rooms(vectors[:, :1], room)], "e2_to_e4": classify_rooms(vectors, room)}
-        ),
-        "bases": pd.DataFrame(ratios).melt(var_name="angle", value_name="length_ratio"),
-    }
+    ratios = [(angle, o["e2+"].mean_length / o["e4+"].mean_length) for angle, o in turned.items()]
+    tables = {"options": pd.concat(options), "stops": pd.concat(stops), "cells": pd.concat(cells)}
+    bases = pd.DataFrame(ratios, columns=["angle", "length_ratio"])
+    return {**tables, "pvf": pd.DataFrame(told), "bases": bases}
 
 
 def describe_options(options: eo.OptionSet) -> pd.DataFrame:
     """One row per option: the number of states it terminates in, its mean length, and where it may start."""
-    return pd.DataFrame(
-        {
-            "option": options.labels,
-            "n_stops": options.termination.sum(axis=1),
-            "mean_length": options.mean_length,
-            "start_share": options.initiation.mean(axis=1),
-        }
-    )
+    columns = {"option": options.labels, "n_stops": options.termination.sum(axis=1)}
+    columns |= {"mean_length": options.mean_length, "start_share": options.initiation.mean(axis=1)}
+    return pd.DataFrame(columns)
 
 
 def classify_rooms(vectors: NDArray[np.float64], room: NDArray[np.int64]) -> float:
@@ -87,10 +77,8 @@ def claims(data: Data) -> Claims:
     yield from judge_second_pvf(data)
     yield from judge_open_room(data)
     ends = [find_stops(data, "i-maze", label) for label in ("e2+", "e2-")]
-    rows, lengths = (
-        [{row for row, _ in cells} for cells in ends],
-        select(data["options"], "i-maze").mean_length,
-    )
+    rows = [{row for row, _ in cells} for cells in ends]
+    lengths = select(data["options"], "i-maze").mean_length
     bars = data["cells"][data["cells"].domain == "i-maze"].row.agg({"min", "max"})
     yield Claim(
         "corridor",
@@ -178,9 +166,7 @@ def judge_open_room(data: Data) -> Claims:
         "wall.",
     )
     stops, length = ratios["normalized"]
-    others = " and ".join(
-        f"{b.length_ratio:.3g} (turned by {b.angle} degrees)" for b in data["bases"].itertuples()
-    )
+    others = list_rows("{length_ratio:.3g} (turned by {angle} degrees)", data["bases"]).replace(", ", " and ")
     yield Claim(
         "twice-as-often",
         "The fourth eigenoption terminates, on expectation, twice as often as the second eigenoption.",

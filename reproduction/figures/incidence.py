@@ -48,13 +48,11 @@ def find_options(mdp: MDP, n: int, gamma: float, weights: str = "incidence") -> 
 def compare_with_laplacian(*, maze, n, gamma) -> dict[str, object]:
     """T of all transitions of a maze against its Laplacian, and the options of both."""
     mdp = eo.maze(maze)
-    T = make_incidence(
-        np.repeat(np.arange(mdp.n_states), mdp.n_actions), np.asarray(mdp.successors).ravel(), mdp.n_states
-    )
+    states = np.repeat(np.arange(mdp.n_states), mdp.n_actions)
+    T = make_incidence(states, np.asarray(mdp.successors).ravel(), mdp.n_states)
     L = laplacian(eo.graph(mdp), "combinatorial").toarray()
     _, sigma, Vt = np.linalg.svd(T, full_matrices=True)
-    values = np.zeros(mdp.n_states)
-    values[: len(sigma)] = sigma**2 / 2
+    values = np.pad(sigma**2 / 2, (0, mdp.n_states - len(sigma)))
     sampled, exact = find_options(mdp, n, gamma), find_options(mdp, n, gamma, weights="adjacency")
     return {
         "domain": maze,
@@ -98,10 +96,8 @@ def figure(data: Data) -> Figure:
     names = [f"{s / 1000:g}k" if s >= 1000 else str(s) for s in steps]
     ticks = [name if i % 2 == 0 or len(steps) <= 6 else "" for i, name in enumerate(names)]
     for ax, (domain, walks) in zip(axes, domains, strict=True):
-        lines = {
-            name: walks.pivot(index="walk", columns="steps", values=column)
-            for name, column in (("eigenoptions", "same_policy"), ("transitions seen", "transitions_seen"))
-        }
+        shares = walks.pivot(index="walk", columns="steps")
+        lines = {"eigenoptions": shares.same_policy, "transitions seen": shares.transitions_seen}
         settings = {"title": domain, "xlabel": "steps of a random walk", "ylim": (-0.02, 1.04)}
         draw_lines(ax, range(len(steps)), lines, ticks=ticks, **settings)
     return add_legend(picture)

@@ -23,8 +23,7 @@ FEATURES = 5
 def run(lab: Lab, *, matrices=100, mdps=8, states=24, gammas=(0.0, 0.5, 0.9, 0.99), seed=2017) -> Data:
     """Norms of random matrices, and options of random MDPs from eigenvectors and from linear features."""
     job = {"matrices": matrices, "mdps": mdps, "states": states, "gammas": tuple(gammas), "seed": seed}
-    (data,) = lab.pmap(sample, [job])
-    return data  # type: ignore[no-any-return]
+    return lab.pmap(sample, [job])[0]
 
 
 def sample(*, matrices, mdps, states, gammas, seed) -> Data:
@@ -104,28 +103,13 @@ def solve_eigenbehavior(P: NDArray[np.float64], w: NDArray[np.float64], gamma: f
 def figure(data: Data) -> Figure:
     norms = data["norms"]
     picture, (left, right) = make_graphs(2)
-    draw_lines(
-        left,
-        norms.norm,
-        {"Lemma 3.2, its norm": norms.lemma_3_2, "Lemma 3.1, its norm": norms.lemma_3_1},
-        thin={"bound": [norms.bound]},
-        title="Both lemmas",
-        xlabel="norm of A, or discount",
-        ylabel="norm of the inverse",
-        yscale="log",
-    )
+    lines = {"Lemma 3.2, its norm": norms.lemma_3_2, "Lemma 3.1, its norm": norms.lemma_3_1}
+    draw_lines(left, norms.norm, lines, thin={"bound": [norms.bound]}, yscale="log")
+    left.set(title="Both lemmas", xlabel="norm of A, or discount", ylabel="norm of the inverse")
     worst = data["mdps"].groupby(["kind", "purposes", "gamma"]).ratio.max().unstack()
-    draw_lines(
-        right,
-        range(worst.shape[1]),
-        {f"{kind}, {purposes}": row for (kind, purposes), row in worst.iterrows()},
-        thin={"bound": [np.ones(worst.shape[1])]},
-        ticks=worst.columns,
-        title="Bound in the proof of Theorem 3.1",
-        xlabel="discount",
-        ylabel="largest |v + w| / |w|",
-        ylim=(0.0, 1.1),
-    )
+    lines, x = {", ".join(names): row for names, row in worst.iterrows()}, range(worst.shape[1])
+    draw_lines(right, x, lines, thin={"bound": [np.ones(len(x))]}, ticks=worst.columns, ylim=(0.0, 1.1))
+    right.set(title="Bound in the proof of Theorem 3.1", xlabel="discount", ylabel="largest |v + w| / |w|")
     return add_legend(picture, columns=3)
 
 

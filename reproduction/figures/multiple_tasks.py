@@ -77,9 +77,8 @@ def claims(data: Data) -> Claims:
         table=pd.DataFrame({"task": doors.index, "bottleneck minus primitive": doors.map(str)}),
     )
     returns = dict(list(data["runs"][data["runs"].agent == EIGEN].groupby("task").mean_return))
-    swaps = [
-        compare_means(returns[task], returns[task + 1], len(returns) // 2) for task in list(returns)[::2]
-    ]
+    pairs = list(returns)[::2]
+    swaps = [compare_means(returns[task], returns[task + 1], len(pairs)) for task in pairs]
     same = [difference.equal() for difference in swaps]
     yield Claim(
         "swap-no-effect",
@@ -109,10 +108,8 @@ def claims(data: Data) -> Claims:
         measured=f"{left} of {ends.states} states are the end of none of the 64 options",
         evidence="Ends of the options of both signs of the first 32 eigenvectors.",
     )
-    far, near = (
-        compare_agents(data, EIGEN, DOORS, distances.index[side])
-        for side in (distances > NEAR, distances <= NEAR)
-    )
+    is_far = distances > NEAR
+    far, near = (compare_agents(data, EIGEN, DOORS, distances.index[side]) for side in (is_far, ~is_far))
     yield Claim(
         "outperform-bottlenecks-far",
         "Agents equipped with eigenoptions outperform agents equipped with options leading to bottleneck states in "

@@ -8,6 +8,8 @@ action it stands for. On the next step it therefore repeats this action, whereve
 option lasts two steps. Its curves are labelled with twice the number of options. This is a port from that description.
 """
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 from numba import njit
@@ -25,17 +27,11 @@ OURS = True
 
 def run(lab: Lab, *, episodes=EPISODES, options=(0, 1, 2, 4, 32, 64, 128), runs=300, seed=2020) -> Data:
     """Mean returns by label; those of options that are followed to their end are in Figure 7."""
-    agents = [
-        {
-            "maze": name,
-            "options": {"n": min(n, 2 * eo.maze(name).n_states)},
-            "episodes": episodes[name],
-            "label": 2 * n,
-        }
-        for name in episodes
-        for n in options
-    ]
-    learned = run_agents(lab, learn_in_two_steps, [{**agent, "runs": runs, "seed": seed} for agent in agents])
+    agents, common = [], {"runs": runs, "seed": seed}
+    for name, n in product(episodes, options):
+        some = {"n": min(n, 2 * eo.maze(name).n_states)}
+        agents.append({"maze": name, "options": some, "episodes": episodes[name], "label": 2 * n, **common})
+    learned = run_agents(lab, learn_in_two_steps, agents)
     return {"runs": pd.concat([pd.DataFrame({"mean_return": means}).assign(**c) for c, means in learned])}
 
 

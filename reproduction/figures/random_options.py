@@ -16,10 +16,8 @@ from reproduction.lab import MAJOR, NEARLY_ALL, SEVERAL, Claim, Claims, Data, La
 from reproduction.statistics import CONFIDENCE, compare_means
 
 SECTION, ORDER = "Appendix D", 100
-QUICK = {
-    **{"maze": "i-maze", "options": 16, "fewer": [4, 8], "sets": 3, "runs": 4},
-    **{"sequences": 4, "many_sets": 6, "many_runs": 2, "episodes": 20},
-}
+QUICK = {"maze": "i-maze", "options": 16, "fewer": [4, 8], "sets": 3, "runs": 4}
+QUICK |= {"sequences": 4, "many_sets": 6, "many_runs": 2, "episodes": 20}
 # Steps from the goal up to which the end of an option counts as near it, and fewest sets on one side that can decide.
 CLOSE, MIN_SETS = 2, 10
 SHUFFLED = "eigenoptions in another order"
@@ -74,28 +72,22 @@ def learn_random_set(*, maze, number, counts, runs, episodes, seed) -> pd.DataFr
     for i, n in enumerate(counts):
         rng = np.random.SeedSequence(seed, spawn_key=(number * len(counts) + i,))
         mean = eo.q_learning(mdp, options[:n], runs=runs, episodes=episodes, rng=rng).returns.mean()
-        rows.append(
-            {"set": number, "n_options": n, "mean_return": mean, "steps_to_goal": distances[:n].min()}
-        )
-    return pd.DataFrame(rows)
+        rows.append((number, n, mean, distances[:n].min()))
+    return pd.DataFrame(rows, columns=["set", "n_options", "mean_return", "steps_to_goal"])
 
 
 def figure(data: Data) -> Figure:
     picture, (left, right) = make_graphs(2)
     own, others = find_diffusion(data, "eigenoptions").loc[0], find_diffusion(data, "random")[:24]
-    draw_lines(
-        left, others.columns, {}, thin={"random options": others}, title="Diffusion time", xlabel="options"
-    )
+    draw_lines(left, others.columns, {}, thin={"random options": others}, title="Diffusion time")
     own = own.loc[: max(others)]
-    draw_lines(left, own.index, {"eigenoptions": own}, baseline=own[0], ylabel="diffusion time", yscale="log")
+    draw_lines(left, own.index, {"eigenoptions": own}, baseline=own[0], yscale="log")
+    left.set(xlabel="options", ylabel="diffusion time")
     kinds = dict(list(data["curves"].groupby("kind")))
-    draw_learning(
-        right,
-        {"eigenoptions": kinds["eigenoptions"], "primitive actions": kinds["primitive"]},
-        thin={"random options": kinds["random"].pivot(index="set", columns="episode", values="mean")},
-        title=f"Learning with {count_options(data)} options",
-        ylabel="return",
-    )
+    lines = {"eigenoptions": kinds["eigenoptions"], "primitive actions": kinds["primitive"]}
+    sets = {"random options": kinds["random"].pivot(index="set", columns="episode", values="mean")}
+    title = f"Learning with {count_options(data)} options"
+    draw_learning(right, lines, thin=sets, title=title, ylabel="return")
     return add_legend(picture)
 
 
@@ -217,17 +209,15 @@ def judge_fewer_options(data: Data) -> Claims:
         evidence=f"Mean return of sets with an end at most {CLOSE} steps from the goal, minus that of the others; a "
         f"number of options with fewer than {MIN_SETS} sets on one side is left out.",
     )
-    has_not_learned = (
-        (data["runs"].late_return == 0).groupby([data["runs"].kind, data["runs"].n_options]).mean()
-    )
-    lost = has_not_learned["random"]
+    runs = data["runs"].assign(is_lost=data["runs"].late_return == 0)
+    lost = runs.groupby(["kind", "n_options"]).is_lost.mean()
     yield Claim(
         "never-learns",
         "In some runs the agent never even learns to reach the goal.",
-        tests=[lost.any()],
-        measured="runs that do not reach it: " + list_items("{1:.0%} with {0} options", lost),
+        tests=[lost["random"].any()],
+        measured="runs that do not reach it: " + list_items("{1:.0%} with {0} options", lost["random"]),
         evidence="None of the last tenth of the evaluation episodes reaches the goal. With primitive actions that is "
-        f"{has_not_learned['primitive', 0]:.0%}.",
+        f"{lost['primitive', 0]:.0%}.",
     )
 
 
