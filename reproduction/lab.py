@@ -248,9 +248,8 @@ def open_lab(folder: str | Path, *, quick: bool = False, atari: bool = False) ->
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise BlockingIOError(
-                f"another run is using {folder}: wait for it, or give another folder (--out)"
-            ) from None
+            advice = "wait for it, or give another folder (--out)"
+            raise BlockingIOError(f"another run is using {folder}: {advice}") from None
         task = bar.add_task("loading", total=None)
         lab = Lab(folder / "cache", quick=quick, atari=atari)
         lab.progress = lambda done, total: bar.update(task, completed=done, total=total)

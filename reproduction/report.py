@@ -31,13 +31,8 @@ from reproduction.lab import VERDICTS, Block, Claim, Data, Experiment, Lab
 
 HERE = Path(__file__).parent
 # The claims that are the heart of the paper; the page says so if all of them hold.
-STORY = {
-    "theorem-3.1",
-    "enough-options-help",
-    "bottlenecks-increase",
-    "most-scenarios",
-    "outperform-primitive",
-}
+STORY = {"theorem-3.1", "enough-options-help", "bottlenecks-increase"}
+STORY |= {"most-scenarios", "outperform-primitive"}
 
 
 @dataclass(frozen=True)
@@ -67,26 +62,21 @@ class Outcome:
 
 
 def write_report(folder: Path, outcomes: Sequence[Outcome], lab: Lab, missing: Sequence[str] = ()) -> Path:
-    """Write ``data/*.csv``, ``data/claims.csv``, ``results.json`` and ``index.html``, and return the path of the page.
+    """Write ``data/*.csv``, ``results.json`` and ``index.html``, and return the path of the page.
 
     `lab` is where the experiments ran, and `missing` are titles of those that have not been run.
     """
-    data, page = folder / "data", folder / "index.html"
+    data, page, claims = folder / "data", folder / "index.html", {}
     data.mkdir(parents=True, exist_ok=True)
-    columns = ("id", "section", "sentence", "verdict", "measured", "evidence", "lesson", "edge")
-    rows = []
     for outcome in outcomes:
-        name = outcome.experiment.name
-        rows += [[name, *(getattr(claim, c) for c in columns)] for claim in outcome.claims]
-        for table_name, table in outcome.data.items():
-            table.to_csv(data / f"{name}-{table_name}.csv", index=False)
-    claims = pd.DataFrame(rows, columns=["experiment", *columns])
-    claims.to_csv(data / "claims.csv", index=False)
+        for name, table in outcome.data.items():
+            table.to_csv(data / f"{outcome.experiment.name}-{name}.csv", index=False)
+        for claim in outcome.claims:
+            words = {"section": claim.section, "verdict": claim.verdict, "on_the_edge": bool(claim.edge)}
+            claims[claim.id] = words | {"measured": claim.measured}
     summary = summarize(outcomes)
     results = {name: summary[name] for name in ("tables", "games", "numbers", "minutes")}
-    claims = claims.assign(on_the_edge=claims.edge != "").set_index("id")
-    listed = claims[["section", "verdict", "on_the_edge", "measured"]].to_dict("index")
-    text = json.dumps(results | {"quick": lab.quick, "claims": listed}, indent=1, ensure_ascii=False)
+    text = json.dumps(results | {"quick": lab.quick, "claims": claims}, indent=1, ensure_ascii=False)
     write_atomically(folder / "results.json", text.encode())
     header = _render("header", quick=lab.quick, atari=lab.atari, missing=missing, summary=summary)
     sections = [make_section(outcome) for outcome in outcomes]
@@ -127,21 +117,19 @@ def make_section(outcome: Outcome) -> Section:
     e, data = outcome.experiment, outcome.data
     with matplotlib.rc_context(STYLE):
         figures = [e.figure(data), Markup("<figcaption>{}</figcaption>").format(e.caption)]
-    analysis = [*(figures if e.ours else []), *e.notes(data)]
-    terms = {
-        name: value if isinstance(value, str) else json.dumps(value)
-        for name, value in outcome.settings.items()
-    }
+    settings = outcome.settings.items()
+    terms = {name: value if isinstance(value, str) else json.dumps(value) for name, value in settings}
     files = [f"{e.name}-{name}.csv" for name in data]
     facts = _render("facts", terms=terms | {"computed in": f"{outcome.seconds:,.1f} s"}, files=files)
-    folded = {
-        "Figure and numbers" if e.ours else "Our own analysis": analysis,
-        "Settings, data and time": [facts],
-    }
-    source = "Beyond the paper" if e.ours else f"The paper ({place(e.section)})"
+    if e.ours:
+        source, shown, folded = "Beyond the paper", [], {"Figure and numbers": [*figures, *e.notes(data)]}
+    else:
+        source, shown, folded = f"The paper ({place(e.section)})", figures, {}
+        if notes := list(e.notes(data)):
+            folded = {"Our own analysis": notes}
     text = Markup("<b>{}:</b> {}").format(source, e.shows)
-    folded = {summary: blocks for summary, blocks in folded.items() if blocks}
-    return Section(e.name, e.title, text, [] if e.ours else figures, outcome.claims, folded)
+    folded["Settings, data and time"] = [facts]
+    return Section(e.name, e.title, text, shown, outcome.claims, folded)
 
 
 def write_page(
@@ -185,9 +173,8 @@ def show_table(table: pd.DataFrame | None) -> Markup:
     if table is None or table.empty:
         return Markup("")
     settings = {"index": False, "border": 0, "classes": "small", "na_rep": "", "justify": "unset"}
-    html = table.rename_axis(columns=None).to_html(
-        **settings, float_format=lambda x: f"{x:,.0f}" if abs(x) >= 100 else f"{x:#.3g}"
-    )
+    settings["float_format"] = lambda x: f"{x:,.0f}" if abs(x) >= 100 else f"{x:#.3g}"
+    html = table.rename_axis(columns=None).to_html(**settings)
     return Markup(f'<div class="scroll">{html}</div>')
 
 
@@ -227,13 +214,13 @@ def versions() -> str:
 
 def _render(part: str, **values: Any) -> Markup:
     """Render a macro of the template."""
-    environment = Environment(
-        loader=FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    settings: Any = {
+        "autoescape": True,
+        "undefined": StrictUndefined,
+        "trim_blocks": True,
+        "lstrip_blocks": True,
+    }
+    environment = Environment(loader=FileSystemLoader(HERE), **settings)
     functions = {f.__name__: f for f in (place, versions, show_block, show_table)}
     limits = {name: value for name, value in vars(thresholds).items() if name.isupper()}
     environment.globals |= {**limits, **functions}

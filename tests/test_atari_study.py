@@ -24,7 +24,7 @@ from reproduction.atari.measures import (
     mean_agreement,
     measure,
 )
-from reproduction.atari.rollouts import Rollouts, explore_game, roll_out_directions, round_to_grid
+from reproduction.atari.rollouts import Rollouts, explore_game, look_ahead, roll_out, round_to_grid
 from reproduction.atari.settings import Kind, Variant, make_variants
 from reproduction.atari.study import Collection, load_collection
 
@@ -106,7 +106,7 @@ def test_rollouts_together_equal_each_alone(game: str, code: str, skip: int, pub
     e = round_to_grid(np.concatenate([e, -e]), features)
     start = [0] * INTROS[game]
     emulator.replay(start)
-    log = roll_out_directions(emulator, e, features, 10, (14,), skip, published=published)
+    log = roll_out(emulator, 6, look_ahead(e, features, published=published), 10, (14,), skip)
     for i in range(6):
         emulator.replay(start)
         actions = roll_out_alone(emulator, e[i], features, 10, skip, published)

@@ -203,9 +203,7 @@ def test_page_is_complete_and_needs_nothing_from_outside(report):
 
 def test_claims_follow_from_the_csv_files(report):
     folder, outcomes = report
-    listed = pd.read_csv(folder / "data" / "claims.csv")
-    results = json.loads((folder / "results.json").read_text())
-    assert [claim["verdict"] for claim in results["claims"].values()] == list(listed.verdict)
+    listed = json.loads((folder / "results.json").read_text())["claims"]
     for name, outcome in outcomes.items():
         data = {
             table: pd.read_csv(folder / "data" / f"{name}-{table}.csv")
@@ -215,8 +213,8 @@ def test_claims_follow_from_the_csv_files(report):
         }
         again = [(claim.id, claim.verdict, claim.measured) for claim in outcome.experiment.claims(data)]
         assert again == [(claim.id, claim.verdict, claim.measured) for claim in outcome.claims]
-        rows = listed[listed.experiment == name]
-        assert again == list(zip(rows.id, rows.verdict, rows.measured, strict=True))
+        assert again == [(key, listed[key]["verdict"], listed[key]["measured"]) for key, *_ in again]
+    assert len(listed) == sum(len(outcome.claims) for outcome in outcomes.values())
 
 
 def test_page_escapes_text_and_shows_tables(tmp_path):

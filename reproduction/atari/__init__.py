@@ -30,8 +30,7 @@ def run(lab: Lab, *, game: str) -> Data:
     """Stored results of a full run; with ``lab.atari`` those of a new, small one."""
     if lab.atari:
         return run_study(lab, game, make_variants(game, "quick" if lab.quick else "paper"))
-    data: Data = lab.pmap(load_results, [{"game": game}])[0]
-    return data
+    return lab.pmap(load_results, [{"game": game}])[0]
 
 
 def load_results(game: str) -> Data:
@@ -112,8 +111,10 @@ def write_game(folder: Path, game: str, outcome: Outcome) -> None:
     for name, table in outcome.data.items():
         path = folder / "data" / f"{outcome.experiment.name}-{name}.csv"
         table.to_csv(path, index=False, float_format="%.6g")
-    card = '<figure class="card" style="max-width:15rem"><img src="{0}" alt="{1}"><figcaption><b>{1}</b> {2}'
-    card = Markup(card + "</figcaption></figure>")
+    card = Markup(
+        '<figure class="card" style="max-width:15rem"><img src="{0}" alt="{1}">'
+        "<figcaption><b>{1}</b> {2}</figcaption></figure>"
+    )
     clips = [card.format(*clip) for clip in save_clips(outcome.data, game, folder)]
     text = (
         "Options that settle away from their start and from each other, chosen by a rule; and a random walk."

@@ -103,8 +103,7 @@ def judge_variant(table: pd.DataFrame, claim_id: str, words: str, enough: bool) 
 
 def judge_places(main: pd.DataFrame, name: str, sentence: str, places: dict[str, str], enough: bool) -> Claim:
     """Whether options arrive more than random directions at places, given by a word in the names of their regions."""
-    tests: list[bool | None] = []
-    rows = []
+    tests, rows = [], []
     for place, word in places.items():
         there = main.region.str.contains(word) & (main.arrives > 0)
         shares = [there[main.kind == kind].groupby(main.collection).mean() for kind in ("singular", "random")]
@@ -138,10 +137,8 @@ def judge_montezuma(main: pd.DataFrame, enough: bool) -> Iterator[Claim]:
     sentence += "such as staircases, ropes and doors."
     places = {"staircases": "ladder", "ropes": "rope", "doors": "door"}
     yield judge_places(main, "montezuma-places", sentence, places, enough)
-    reached = main.region.where((main.arrives > 0) & main.region.isin(GOALS)).groupby(
-        [main.kind, main.collection]
-    )
-    goals = reached.agg(lambda regions: set(regions.dropna()))
+    reached = main.region.where((main.arrives > 0) & main.region.isin(GOALS))
+    goals = reached.groupby([main.kind, main.collection]).agg(lambda regions: set(regions.dropna()))
     shares = goals["singular"].map(len) / len(GOALS)
     yield Claim(
         "montezuma-kulkarni",
@@ -160,9 +157,8 @@ def judge_freeway(main: pd.DataFrame, long: pd.DataFrame, enough: bool) -> Itera
     tables = {kind: main[main.kind == kind] for kind in ("singular", "random", "published")}
     reliable = {kind: find_reliable(table) for kind, table in tables.items()}
     reliable = {kind: table[table.region.str.contains("lane")] for kind, table in reliable.items()}
-    shares = {
-        kind: f"{len(reliable[kind])} of {len(tables[kind]) // main.start.nunique()}" for kind in tables
-    }
+    n = main.start.nunique()
+    shares = {kind: f"{len(reliable[kind])} of {len(tables[kind]) // n}" for kind in tables}
     each = [int((reliable["singular"].collection == c).sum()) for c in sorted(set(main.collection))]
     lanes = reliable["singular"].region.nunique()
     inside = (tables["singular"].region.str.contains("lane") & (tables["singular"].arrives > 0)).mean()

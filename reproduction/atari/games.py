@@ -41,24 +41,20 @@ class Game:
     name: str
     position: tuple[int, ...]  # addresses in memory of the player's position
     regions: Mapping[str, Box]  # named places
-    scale: tuple[
-        tuple[float, float], ...
-    ]  # pixels (x, y) from the upper left corner are position @ scale + offset
+    # Pixels (x, y) from the upper left corner are position @ scale + offset.
+    scale: tuple[tuple[float, float], ...]
     offset: tuple[float, float]
-    context: tuple[
-        int, ...
-    ] = ()  # other bytes that distinguish the states of a game graph: the room, the direction
+    context: tuple[int, ...] = ()  # other bytes that distinguish the states of a game graph: room, direction
 
     def to_screen(self, positions: ArrayLike) -> NDArray[np.float64]:
         """``(..., 2)`` pixels of positions ``(..., bytes)``."""
-        pixels: NDArray[np.float64] = np.asarray(positions, dtype=float) @ np.array(self.scale) + self.offset
-        return pixels
+        return np.asarray(positions, dtype=float) @ np.array(self.scale) + self.offset
 
     def find_region(self, position: ArrayLike) -> str:
         """The region that holds a position, or ``""``."""
-        at = np.asarray(position, dtype=float)
         for name, box in self.regions.items():
-            if all(low <= x <= high for x, (low, high) in zip(at, box, strict=True)):
+            low, high = np.transpose(box)
+            if np.all((low <= position) & (position <= high)):
                 return name
         return ""
 
@@ -77,9 +73,8 @@ def load_starts(game: str, collection: int) -> list[tuple[int, ...]]:
     ``starts.csv`` has those of collections 1 to 3 and 21 to 23. An exploration (Ecoffet et al., 2021) found them:
     places far apart in which the player survives a second without an action. Others have the starts of the authors.
     """
-    table = pd.read_csv(Path(__file__).parent / "starts.csv").query(
-        "game == @game and collection == @collection"
-    )
+    table = pd.read_csv(Path(__file__).parent / "starts.csv")
+    table = table[(table.game == game) & (table.collection == collection)]
     if table.empty:
         return published_starts(game)
     # A text such as "60*0 8*1": 60 frames of action 0, then 8 of action 1.

@@ -73,27 +73,17 @@ def measure(rollouts: Rollouts, game: Game) -> pd.DataFrame:
             at_modal = [tuple(p) for p, place in zip(late.tolist(), places, strict=True) if place == modal]
             point = np.array(Counter(at_modal).most_common(1)[0][0], dtype=float)
         away, settles = float(np.linalg.norm(point - start)), dwell >= SETTLED
-        rows.append(
-            {
-                "died": float(rollouts.died[i]),
-                "score": rollouts.score[i],
-                "dwell": dwell,
-                "settles": float(settles),
-                "arrives": float(settles and away >= FAR),
-                "away": away,
-                **dict(zip(AXES, point.tolist(), strict=False)),
-                "farthest": float(np.linalg.norm(path - start, axis=1).max()),
-                "height": float(path[:, -1].mean()),
-                "region": game.find_region(point),
-            }
-        )
+        row = {"died": float(rollouts.died[i]), "score": rollouts.score[i], "dwell": dwell}
+        row |= {"settles": float(settles), "arrives": float(settles and away >= FAR), "away": away}
+        row |= dict(zip(AXES, point.tolist(), strict=False))
+        row |= {"farthest": np.linalg.norm(path - start, axis=1).max(), "height": path[:, -1].mean()}
+        rows.append(row | {"region": game.find_region(point)})
     return pd.DataFrame(rows)
 
 
 def get_points(table: pd.DataFrame) -> Array:
     """``(n, p)`` modal places of a table."""
-    points: Array = table[[axis for axis in AXES if axis in table]].to_numpy(dtype=float)
-    return points
+    return table[[axis for axis in AXES if axis in table]].to_numpy(dtype=float)
 
 
 def count_meetings(places: ArrayLike) -> tuple[Array, Array]:
@@ -174,9 +164,8 @@ def tabulate_groups(table: pd.DataFrame, measure: str) -> list[Array]:
     """
     collections = []
     for _, part in table.groupby("collection"):
-        bases = []
+        bases, n_starts = [], part.start.nunique()
         for _, group in part.groupby("basis"):
-            n_starts = group.start.nunique()
             if measure == "agreement":
                 points = get_points(group.sort_values(["direction", "sign", "start"]))
                 own, others = count_meetings(points.reshape(-1, n_starts, points.shape[1]))
@@ -197,8 +186,7 @@ def weigh(groups: Array, weights: Array | None = None) -> Array:
     counts = ~np.isnan(groups[0])
     total = np.einsum("ds,st,dt->d", w, counts.astype(float), w)
     sums = np.einsum("ds,bst,dt->db", w, np.where(counts, groups, 0.0), w, optimize=True)
-    values: Array = sums / np.where(total > 0, total, np.nan)[:, None]
-    return values
+    return sums / np.where(total > 0, total, np.nan)[:, None]
 
 
 def bootstrap(
@@ -213,10 +201,8 @@ def bootstrap(
         at = drawn == c
         theirs = weigh(others[c], weights[at])
         n_bases = theirs.shape[1]
-        chosen = rng.integers(n_bases, size=theirs.shape)
-        differences[at] = weigh(ones[c], weights[at])[:, 0] - np.take_along_axis(theirs, chosen, 1).mean(
-            axis=1
-        )
+        chosen = np.take_along_axis(theirs, rng.integers(n_bases, size=theirs.shape), 1)
+        differences[at] = weigh(ones[c], weights[at])[:, 0] - chosen.mean(axis=1)
         # The one kind may differ by chance as much as one basis does from the others.
         if n_bases > 1:
             one = np.take_along_axis(theirs, rng.integers(n_bases, size=(len(theirs), 1)), 1)[:, 0]

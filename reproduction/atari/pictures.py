@@ -55,10 +55,8 @@ def choose_apart(table: pd.DataFrame, n: int = 4, min_distance: float = 24.0) ->
         apart = cdist(points[[i]], points[taken]).min(initial=np.inf) >= min_distance
         if len(taken) < n and option[i] not in option[taken] and apart:
             taken.append(i)
-    starts = table.start.nunique()
-    reasons = [
-        f"settles here from {s} of {starts} starts" if s else "does not settle" for s in support.iloc[taken]
-    ]
+    text = f"settles here from {{}} of {table.start.nunique()} starts"
+    reasons = [text.format(n) if n else "does not settle" for n in support.iloc[taken]]
     return table.iloc[taken].assign(reason=reasons)
 
 

@@ -112,17 +112,8 @@ def roll_out(
     return log
 
 
-def roll_out_directions(
-    emulator: Emulator,
-    directions: ArrayLike,
-    features: Ram,
-    frames: int,
-    watch: Sequence[int],
-    frame_skip: int = 1,
-    *,
-    published: bool = False,
-) -> Rollouts:
-    """Roll out options that take ``argmax_a e . (phi(s') - phi(s))``, by trying every action.
+def look_ahead(directions: ArrayLike, features: Ram, *, published: bool = False) -> Choose:
+    """Options that take ``argmax_a e . (phi(s') - phi(s))``, by trying every action.
 
     `directions` ``(n, d)`` are the vectors e, and `features` the map phi. If `published`, then with a fault of the
     authors' program: it compares what an action leads to with what the last action tried at the frame before led to,
@@ -130,9 +121,8 @@ def roll_out_directions(
 
     One option prefers a large number in byte 14, the chicken's height; the other a small one:
 
-    >>> height = Ram("bytes", addresses=(14,))
-    >>> log = roll_out_directions(Emulator("Freeway"), [[1.0], [-1.0]], height, 30, (14,))
-    >>> log.watched[:, -1, 0].tolist()
+    >>> options = look_ahead([[1.0], [-1.0]], Ram("bytes", addresses=(14,)))
+    >>> roll_out(Emulator("Freeway"), 2, options, 30, (14,)).watched[:, -1, 0].tolist()
     [36, 6]
     """
     e = round_to_grid(directions, features)
@@ -141,18 +131,18 @@ def roll_out_directions(
     offset = np.zeros(len(e))
 
     def choose(nodes: list[Node], at: NDArray[np.intp], live: NDArray[np.intp], t: int) -> NDArray[np.intp]:
-        q = np.empty((len(live), emulator.n_actions))
+        q = np.empty((len(live), nodes[0].emulator.n_actions))
         for i, node in enumerate(nodes):
-            reached = [node.take(action)[1].ram for action in range(emulator.n_actions)]
+            reached = [node.take(action)[1].ram for action in range(q.shape[1])]
             phi = features(np.stack([node.ram, *reached])).astype(float)
             q[at == i] = e[live[at == i]] @ (phi[1:] - phi[0]).T
         best, positive = first_best(q - offset[live, None], near_tie[live])
-        actions: NDArray[np.intp] = np.where(positive, best, 0)
+        actions = np.where(positive, best, 0)
         if published:
             offset[live] = q[:, -1] - q[np.arange(len(live)), actions]
         return actions
 
-    return roll_out(emulator, len(e), choose, frames, watch, frame_skip)
+    return choose
 
 
 def round_to_grid(directions: ArrayLike, features: Ram) -> Array:
@@ -165,8 +155,7 @@ def round_to_grid(directions: ArrayLike, features: Ram) -> Array:
     # The sum is below 2^power, and features are multiples of 1, or of 2^-8.
     _, power = np.frexp(np.abs(e).sum(axis=1, keepdims=True))
     step = power - 52 + (8 if features.code == "bytes" else 0)
-    rounded: Array = np.ldexp(np.rint(np.ldexp(e, -step)), step)
-    return rounded
+    return np.ldexp(np.rint(np.ldexp(e, -step)), step)
 
 
 class GameGraph(NamedTuple):
@@ -177,9 +166,8 @@ class GameGraph(NamedTuple):
     """
 
     game: Game
-    mdp: MDP  # an action is one of the game's, repeated for `frame_skip` frames
+    mdp: MDP
     ram: Bytes  # (S, 128) memory of the emulator state that represents each state
-    frame_skip: int
 
     def locate(self, ram: Bytes) -> int:
         """The state with this memory ``(128,)``, or the most similar one: least other context, then least distance."""
@@ -233,19 +221,11 @@ def explore_game(
         if not leaves and tries[here] < max_tries:
             stuck.add(here)
     mdp = MDP.from_successors(np.array([successors[i] for i in range(len(rams))]))
-    return GameGraph(known, mdp, np.stack(rams), frame_skip)
+    return GameGraph(known, mdp, np.stack(rams))
 
 
-def roll_out_plans(
-    emulator: Emulator,
-    directions: ArrayLike,
-    features: Ram,
-    frames: int,
-    watch: Sequence[int],
-    graph: GameGraph,
-    gamma: float = 0.9,
-) -> Rollouts:
-    """Follow the optimal options in a game graph for the potentials ``e . phi(ram)`` of directions ``(n, d)``.
+def make_plans(directions: ArrayLike, features: Ram, graph: GameGraph, gamma: float = 0.9) -> Choose:
+    """The optimal options in a game graph for the potentials ``e . phi(ram)`` of directions ``(n, d)``.
 
     After every step each option takes its action in the state of the present memory, or in the most similar one. Where
     it terminates nothing is done for one step.
@@ -258,4 +238,4 @@ def roll_out_plans(
         states = np.array([graph.locate(node.ram) for node in nodes])
         return np.maximum(policy[live, states[at]], 0).astype(np.intp)
 
-    return roll_out(emulator, len(policy), choose, frames, watch, graph.frame_skip)
+    return choose

@@ -67,11 +67,8 @@ def make_variants(game: str, size: str = "full") -> list[Variant]:
         variants = [Variant("paper", make_kinds(3, 2, 1, 2, walks=2), 40)]
         if game == "Freeway":
             variants += make_long_variants(make_kinds(2, 2, 1, 2, walks=2), 60)
-        some, states = (
-            (Kind("singular", 2, end="small"), Kind("random", 1, bases=2)),
-            min(best.graph_states, 60),
-        )
-        variants.append(replace(best, kinds=some, frames=40, graph_states=states))
+        some = (Kind("singular", 2, end="small"), Kind("random", 1, bases=2))
+        variants.append(replace(best, kinds=some, frames=40, graph_states=min(best.graph_states, 60)))
         small = {"transitions": 300, "max_episode_frames": 300, "decisions": 200, "n_starts": 2}
         return [replace(variant, collections=(1,), **small) for variant in variants]
     return make_full_variants(game)
@@ -99,10 +96,8 @@ def make_kinds(singular: int, bases: int, n: int, published: int, *, walks: int)
 def make_long_variants(kinds: tuple[Kind, ...], frames: int) -> list[Variant]:
     """Long roll-outs of Freeway; with bytes, what climbs the road is among the smallest singular values."""
     last = (Kind("singular", 8, end="small"), Kind("random", 1, bases=10))
-    return [
-        Variant("paper", kinds, frames, long=True),
-        Variant("bytes", last, frames, code="bytes", long=True),
-    ]
+    long = Variant("paper", kinds, frames, long=True)
+    return [long, replace(long, name="bytes", kinds=last, code="bytes")]
 
 
 def make_full_variants(game: str) -> list[Variant]:
@@ -116,9 +111,8 @@ def make_full_variants(game: str) -> list[Variant]:
     if game == "Freeway":
         every = (Kind("singular"), Kind("random", 4, bases=10))
         some = (Kind("singular", 12), Kind("random", 2, bases=10))
-        long, long_bytes = make_long_variants(
-            (*every, Kind("rows", 64), Kind("constant"), Kind("walk", 8)), 8_192
-        )
+        others = (Kind("rows", 64), Kind("constant"), Kind("walk", 8))
+        long, long_bytes = make_long_variants((*every, *others), 8_192)
         return [
             Variant("paper", make_kinds(96, 10, 8, 32, walks=16), 500),
             Variant("bytes", every, 300, code="bytes", n_starts=3),

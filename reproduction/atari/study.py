@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from eigenoptions.atari import Emulator, Ram, collect_ram, published_starts, slow_directions
 from eigenoptions.atari.slow import play_randomly
@@ -24,9 +23,9 @@ from reproduction.atari.rollouts import (
     GameGraph,
     Rollouts,
     explore_game,
+    look_ahead,
+    make_plans,
     roll_out,
-    roll_out_directions,
-    roll_out_plans,
 )
 from reproduction.atari.settings import Kind, Variant
 from reproduction.lab import Data, Lab
@@ -96,20 +95,20 @@ def roll_out_options(
     frames, watch = variant.frames, get_game(collection.game).position
     calls = {"constant": "actions", "walk": "actions", "published": "published"}
     for call, part in options.groupby(options.kind.map(calls).fillna("directions")):
-        emulator.replay(collection.starts[start])
         if call == "actions":
             rngs = [np.random.default_rng([collection.seed, start, number]) for number in part.direction]
             walks = np.stack([rng.integers(emulator.n_actions, size=frames) for rng in rngs])
             actions = np.where(part[["kind"]] == "walk", walks, part[["direction"]])
-            log = roll_out(emulator, len(part), lambda _, at, live, t, a=actions: a[live, t], frames, watch)
-            yield part, log
-            continue
-        e = [o.sign * collection.make_basis(o.kind, o.basis)[o.direction] for o in part.itertuples()]
-        args = emulator, np.stack(e), collection.spectrum.features, frames, watch
-        if variant.graph_states:
-            yield part, roll_out_plans(*args, collection.graph)
+            choose, skip = lambda _, at, live, t, a=actions: a[live, t], 1
         else:
-            yield part, roll_out_directions(*args, variant.frame_skip, published=call == "published")
+            e = [o.sign * collection.make_basis(o.kind, o.basis)[o.direction] for o in part.itertuples()]
+            features, skip = collection.spectrum.features, variant.frame_skip
+            if variant.graph_states:
+                choose = make_plans(np.stack(e), features, collection.graph)
+            else:
+                choose = look_ahead(np.stack(e), features, published=call == "published")
+        emulator.replay(collection.starts[start])
+        yield part, roll_out(emulator, len(part), choose, frames, watch, skip)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,10 +151,10 @@ class Collection:
     def make_basis(self, kind: str, basis: int = 0) -> Array:
         """``(m, d)`` the directions of one kind."""
         vectors = self.spectrum.vectors
-        singular: Array = vectors[:, self.spectrum.n_zero :][:, ::-1].T
+        singular = vectors[:, self.spectrum.n_zero :][:, ::-1].T
         if kind == "singular":
             return singular
-        changed: NDArray[np.bool_] = np.abs(vectors).max(axis=1) > 0
+        changed = np.abs(vectors).max(axis=1) > 0
         if kind in ("rows", "published"):
             # ``U, s, V = np.linalg.svd(T)`` gives V transposed; the published program transposes it again and takes
             # row i, so that entry j of a direction belongs to singular value j instead of bit j.
@@ -172,8 +171,7 @@ class Collection:
 def draw_orthonormal(k: int, d: int, rng: np.random.Generator) -> Array:
     """``(k, d)`` orthonormal rows, uniform: QR of a Gaussian matrix, with signs that remove its bias."""
     q, r = np.linalg.qr(rng.standard_normal((d, k)))
-    rows: Array = (q * np.where(np.diag(r) < 0, -1.0, 1.0)).T
-    return rows
+    return (q * np.where(np.diag(r) < 0, -1.0, 1.0)).T
 
 
 @lru_cache(maxsize=2)
@@ -183,10 +181,8 @@ def load_collection(game: str, variant: Variant, seed: int) -> Collection:
     features, skip, n = Ram(variant.code), variant.frame_skip, variant.decisions
     rng = np.random.default_rng([seed, skip])
     if skip == 1:
-        frames = variant.max_episode_frames
-        sample = collect_ram(
-            game, starts, variant.transitions, features=features, max_episode_frames=frames, rng=seed
-        )
+        settings: Any = {"features": features, "max_episode_frames": variant.max_episode_frames, "rng": seed}
+        sample = collect_ram(game, starts, variant.transitions, **settings)
         spectrum = feature_spectrum(sample, features, whiten=False)
     elif variant.slow:
         spectrum = slow_directions(game, starts, frame_skip=skip, n_decisions=n, rng=rng)
