@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,54 +34,44 @@ FOLDER = Path(__file__).parent
 FIGURE = FOLDER.parent / "docs" / "images" / "exploration.svg"
 
 
-def make_rooms(rows: int, cols: int, size: int, seed: int, centred: bool = False) -> Callable[[], eo.MDP]:
-    return lambda: eo.maze(rooms_map(rows, cols, size, centred=centred, rng=seed))
+def make_maze(draw: Callable[..., str], *size: int, **settings: Any) -> eo.MDP:
+    return eo.maze(draw(*size, **settings))
 
 
-def make_minigrid(name: str, seed: int) -> Callable[[], eo.MDP]:
-    return lambda: eo.from_env(f"minigrid:MiniGrid-{name}", seed=seed)
+def make_minigrid(name: str) -> eo.MDP:
+    return eo.from_env(f"minigrid:MiniGrid-{name}-v0", seed=15)
 
 
-def make_graph(make: Callable[..., Any], *arguments: Any) -> Callable[[], eo.MDP]:
-    def make_mdp() -> eo.MDP:
-        whole = make(*arguments, seed=111)
-        largest = whole.subgraph(max(nx.connected_components(whole), key=len))
-        return eo.from_graph(nx.convert_node_labels_to_integers(largest))
-
-    return make_mdp
+def make_graph(make: Callable[..., Any], *arguments: Any) -> eo.MDP:
+    whole = make(*arguments, seed=111)
+    largest = whole.subgraph(max(nx.connected_components(whole), key=len))
+    return eo.from_graph(nx.convert_node_labels_to_integers(largest))
 
 
+# Sizes of perfect mazes, and their seeds.
+PERFECT = {8: 121, 14: 122, 20: 123, 35: 124, 60: 125}
 MAPS: dict[str, Callable[[], eo.MDP]] = {
-    "rooms 2x3": make_rooms(2, 3, 10, 111),
-    "rooms 3x3 centred": make_rooms(3, 3, 9, 112, centred=True),
-    "rooms 3x4": make_rooms(3, 4, 10, 113),
-    "rooms 4x4": make_rooms(4, 4, 10, 114),
-    "rooms 4x4 of 16": make_rooms(4, 4, 16, 115),
-    "rooms 6x6 of 5": make_rooms(6, 6, 5, 116),
-    "rooms 5x5": make_rooms(5, 5, 10, 117),
-    "rooms 12x5": make_rooms(12, 5, 10, 118),
-    "rooms 12x12 of 6": make_rooms(12, 12, 6, 119),
-    "rooms 10x10": make_rooms(10, 10, 10, 120),
-    "rooms 17x17": make_rooms(17, 17, 10, 121),
-    "perfect 8x8": lambda: eo.maze(perfect_map(8, 8, rng=121)),
-    "perfect 14x14": lambda: eo.maze(perfect_map(14, 14, rng=122)),
-    "perfect 20x20": lambda: eo.maze(perfect_map(20, 20, rng=123)),
-    "perfect 35x35": lambda: eo.maze(perfect_map(35, 35, rng=124)),
-    "perfect 60x60": lambda: eo.maze(perfect_map(60, 60, rng=125)),
-    "open 12x12": lambda: eo.maze(open_map(12, 12)),
-    "open 8x60": lambda: eo.maze(open_map(8, 60)),
-    "open 50x50": lambda: eo.maze(open_map(50, 50)),
-    "FourRooms": make_minigrid("FourRooms-v0", 15),
-    "MultiRoom-N2": make_minigrid("MultiRoom-N2-S4-v0", 15),
-    "MultiRoom-N6": make_minigrid("MultiRoom-N6-v0", 15),
-    "KeyCorridorS3R1": make_minigrid("KeyCorridorS3R1-v0", 15),
-    "DoorKey-5x5": make_minigrid("DoorKey-5x5-v0", 15),
-    "DoorKey-8x8": make_minigrid("DoorKey-8x8-v0", 15),
-    "UnlockPickup": make_minigrid("UnlockPickup-v0", 15),
-    "Taxi": lambda: eo.from_env("Taxi-v4"),
-    "geometric graph": make_graph(nx.random_geometric_graph, 800, 0.06),
-    "preferential graph": make_graph(nx.barabasi_albert_graph, 600, 2),
-    "random tree": make_graph(nx.random_labeled_tree, 500),
+    "rooms 2x3": partial(make_maze, rooms_map, 2, 3, 10, rng=111),
+    "rooms 3x3 centred": partial(make_maze, rooms_map, 3, 3, 9, rng=112, centred=True),
+    "rooms 3x4": partial(make_maze, rooms_map, 3, 4, 10, rng=113),
+    "rooms 4x4": partial(make_maze, rooms_map, 4, 4, 10, rng=114),
+    "rooms 4x4 of 16": partial(make_maze, rooms_map, 4, 4, 16, rng=115),
+    "rooms 6x6 of 5": partial(make_maze, rooms_map, 6, 6, 5, rng=116),
+    "rooms 5x5": partial(make_maze, rooms_map, 5, 5, 10, rng=117),
+    "rooms 12x5": partial(make_maze, rooms_map, 12, 5, 10, rng=118),
+    "rooms 12x12 of 6": partial(make_maze, rooms_map, 12, 12, 6, rng=119),
+    "rooms 10x10": partial(make_maze, rooms_map, 10, 10, 10, rng=120),
+    "rooms 17x17": partial(make_maze, rooms_map, 17, 17, 10, rng=121),
+    **{f"perfect {n}x{n}": partial(make_maze, perfect_map, n, n, rng=seed) for n, seed in PERFECT.items()},
+    **{f"open {m}x{n}": partial(make_maze, open_map, m, n) for m, n in ((12, 12), (8, 60), (50, 50))},
+    "FourRooms": partial(make_minigrid, "FourRooms"),
+    "MultiRoom-N2": partial(make_minigrid, "MultiRoom-N2-S4"),
+    **{name: partial(make_minigrid, name) for name in ("MultiRoom-N6", "KeyCorridorS3R1")},
+    **{name: partial(make_minigrid, name) for name in ("DoorKey-5x5", "DoorKey-8x8", "UnlockPickup")},
+    "Taxi": partial(eo.from_env, "Taxi-v4"),
+    "geometric graph": partial(make_graph, nx.random_geometric_graph, 800, 0.06),
+    "preferential graph": partial(make_graph, nx.barabasi_albert_graph, 600, 2),
+    "random tree": partial(make_graph, nx.random_labeled_tree, 500),
 }
 
 

@@ -162,11 +162,11 @@ def test_train_runs_every_agent_in_every_way(agent: str) -> None:
 
 
 def test_paced_dqn_takes_gradient_steps_by_primitive_steps() -> None:
-    sb3_agents = pytest.importorskip("reproduction.arena.sb3_agents")
+    deep_agents = pytest.importorskip("reproduction.arena.deep_agents")
     task = make_task("CliffWalking")
     record = Record(make_table_env(task, task.native), 2000)
     env = eo.OptionsWrapper(record, eo.discover(make_table_env(task), 2), option_chance=0.9)
-    agent = sb3_agents.make_agent("DQN", env, record, 0)
+    agent = deep_agents.make_agent("DQN", env, record, 0)
     with pytest.raises(BudgetSpentError):
         agent.learn(10_000)
     assert 2000 - 20 <= agent._n_calls < 2000

@@ -25,26 +25,20 @@ from reproduction.drawing import add_legend, draw_lines, make_graphs
 from reproduction.lab import Claim, Data, Lab
 from reproduction.report import Section, count_verdicts
 
-# Name of a way to explore, what it is, and the values of its own setting among which `tune` chooses.
-WAYS: dict[str, tuple[str, dict[str, tuple[float, ...]]]] = {
-    "plain": ("random actions (PPO: its own policy)", {}),
-    "sticky": (
-        "a random action is the last one again with probability repeat",
-        {"repeat": (0.1, 0.25, 0.5, 0.75, 0.9)},
-    ),
-    "repeats": (
-        "a random action lasts n steps with probability n ** -zeta: epsilon-z-greedy (Dabney et al., 2021)",
-        {"zeta": (1.25, 1.5, 2.0, 3.0, 5.0)},
-    ),
-    "counts": (
-        "a bonus / sqrt(n) for entering a state n times, and initial values that are as optimistic",
-        {"bonus": (0.1, 0.01, 0.001, 0.0001, 0.00001)},
-    ),
-    "options": ("eigenoptions of the known table, by the defaults of the library", {}),
-    "found": (
-        "eigenoptions found by cycle in the first steps (their share: discovery), without a reward",
-        {"discovery": (0.05, 0.2)},
-    ),
+# The ways to explore, and the values of their own settings among which `tune` chooses.
+WAYS = {
+    "plain": "random actions (PPO: its own policy)",
+    "sticky": "a random action is the last one again with probability repeat",
+    "repeats": "a random action lasts n steps with probability n ** -zeta: epsilon-z-greedy (Dabney et al., 2021)",
+    "counts": "a bonus / sqrt(n) for entering a state n times, and initial values that are as optimistic",
+    "options": "eigenoptions of the known table, by the defaults of the library",
+    "found": "eigenoptions found by cycle in the first steps (their share: discovery), without a reward",
+}
+SETTINGS = {
+    "sticky": {"repeat": (0.1, 0.25, 0.5, 0.75, 0.9)},
+    "repeats": {"zeta": (1.25, 1.5, 2.0, 3.0, 5.0)},
+    "counts": {"bonus": (0.1, 0.01, 0.001, 0.0001, 0.00001)},
+    "found": {"discovery": (0.05, 0.2)},
 }
 EXPLORE_SHARES = (0.02, 0.5, 1.0)
 NAMES = TABLES, *DEEP_AGENTS = ("Q-learning", "PyTorch DQN", "DQN", "PPO")
@@ -83,10 +77,11 @@ def tune(
 
     A run that does not learn the goal counts with its whole budget. One setting serves all tasks.
     """
+    grids = {way: {"explore_share": EXPLORE_SHARES, **SETTINGS.get(way, {})} for way in WAYS}
     grid = [
-        (way, dict(zip(("explore_share", *own), values, strict=True)))
-        for way, (_, own) in WAYS.items()
-        for values in product(EXPLORE_SHARES, *own.values())
+        (way, dict(zip(names, values, strict=True)))
+        for way, names in grids.items()
+        for values in product(*names.values())
     ]
     jobs: list[dict[str, Any]] = [
         {"task": task, "way": way, "seed": 100 + seed, "goals": goals, "settings": settings}
@@ -170,18 +165,14 @@ def format_rows(summary: pd.DataFrame, agent: str = TABLES) -> list[str]:
 
     Deep agents have one run per seed: the number of seeds that learn it.
     """
-
-    def format_cell(row: Any) -> str:
-        if agent == TABLES:
-            return f"{row.first_goal:,.0f} ({row.learned:.0%})"
-        steps = f"{row.first_goal:,.0f}" if row.first_goal < row.budget else "never"
-        return f"{steps} ({round(row.learned * row.seeds)} of {row.seeds})"
-
     rows = []
     for task, group in summary[summary.agent == agent].groupby("task", sort=False):
-        ways = {row.way: format_cell(row) for row in group.itertuples()}
-        name = task if agent == TABLES else f"{agent}, {task}"
-        rows.append(f"| {name} | {' | '.join(ways[way] for way in WAYS if way in ways)} |")
+        cells = [task if agent == TABLES else f"{agent}, {task}"]
+        for row in group.sort_values("way", key=lambda ways: ways.map(list(WAYS).index)).itertuples():
+            steps = f"{row.first_goal:,.0f}" if agent == TABLES or row.first_goal < row.budget else "never"
+            seeds = f"{round(row.learned * row.seeds)} of {row.seeds}"
+            cells.append(f"{steps} ({f'{row.learned:.0%}' if agent == TABLES else seeds})")
+        rows.append(f"| {' | '.join(cells)} |")
     return rows
 
 
@@ -193,7 +184,6 @@ def describe(data: Data, *, quick: bool) -> tuple[str, Markup, list[Section]]:
         (name, TASKS[name][0], len(task.states), task.limit, task.budget)
         for name, task in ((name, make_task(name)) for name in dict.fromkeys(summary.task))
     ]
-    ways = [(way, about) for way, (about, _) in WAYS.items()]
     about = (
         "Reaching the goal gives reward 1 and ends the episode. The native goal is where the environment ends an "
         "episode, or the state farthest from the start. Each seed draws its random goals from the states that are not "
@@ -208,7 +198,7 @@ def describe(data: Data, *, quick: bool) -> tuple[str, Markup, list[Section]]:
     )
     tables = [
         pd.DataFrame(tasks, columns=["task", "what it is", "states", "time limit", "budget"]),
-        pd.DataFrame(ways, columns=["way", "what it is"]),
+        pd.DataFrame(WAYS.items(), columns=["way", "what it is"]),
         (settings, data["tuning"]),
     ]
     sections = [_make_section(data, agent) for agent in dict.fromkeys(summary.agent)]
@@ -242,15 +232,14 @@ def _make_section(data: Data, agent: str) -> Section:
         for caption, text in list(cells.items())[: 5 if agent == TABLES else 3]
     ]  # fmt: skip
     with matplotlib.rc_context(STYLE):
-        figure = draw_coverage(rows)
+        figure = draw_coverage(rows, tasks, ways)
     text, shown = f"{rows.seeds.iloc[0]:.0f} seeds.", [*shown, "States seen over time:", figure]
     return Section(agent.replace(" ", "-"), agent, text, shown, list(claims(data, agent)))
 
 
-def draw_coverage(rows: pd.DataFrame, columns: int = 5) -> Any:
+def draw_coverage(rows: pd.DataFrame, tasks: Sequence[str], ways: Sequence[str]) -> Any:
     """Share of states seen over the steps: one graph per task, one line per way."""
-    tasks, ways = list(dict.fromkeys(rows.task)), [way for way in WAYS if way in set(rows.way)]
-    figure, axes = make_graphs(len(tasks), width=9, columns=columns, sharey=True)
+    figure, axes = make_graphs(len(tasks), width=9, columns=5, sharey=True)
     for ax, task in zip(axes, tasks, strict=False):
         chosen = rows[rows.task == task].set_index("way")
         steps = np.array(MARKS) * chosen.budget.iloc[0]
@@ -260,5 +249,4 @@ def draw_coverage(rows: pd.DataFrame, columns: int = 5) -> Any:
     for ax in axes[len(tasks) :]:
         ax.axis("off")
     axes[0].set_ylabel("states seen")
-    add_legend(figure, columns=6)
-    return figure
+    return add_legend(figure, columns=6)

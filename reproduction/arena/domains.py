@@ -59,8 +59,8 @@ def make_one_way_rooms() -> MDP:
 def make_slippery_rooms(slip: float = 0.2) -> MDP:
     """Four rooms in which every fifth move goes in a random direction."""
     mdp = maze("four-rooms")
-    n, n_actions = mdp.n_states, mdp.n_actions
-    random_move = kron(eye_array(n), np.full((n_actions, n_actions), 1.0 / n_actions)) @ mdp.transition
+    uniform = np.full((mdp.n_actions, mdp.n_actions), 1.0 / mdp.n_actions)
+    random_move = kron(eye_array(mdp.n_states), uniform) @ mdp.transition
     return replace(mdp, transition=csr_array((1.0 - slip) * mdp.transition + slip * random_move))
 
 
@@ -94,10 +94,7 @@ DOMAINS: dict[str, tuple[str, str | Callable[[], MDP]]] = {
         "FrozenLake8x8: stochastic moves, ends lead to the start",
         partial(make_continuing, "FrozenLake8x8-v1"),
     ),
-    "taxi": (
-        "Taxi with one destination, deliveries lead to the start",
-        partial(make_continuing, "Taxi-v4"),
-    ),
+    "taxi": ("Taxi with one destination, deliveries lead to the start", partial(make_continuing, "Taxi-v4")),
     "one-way": ("four rooms whose doors are one-way", make_one_way_rooms),
     "slippery": ("four rooms, every fifth move in a random direction", make_slippery_rooms),
     "costly": ("nine rooms, the middle one costs 20 per step", make_costly_rooms),

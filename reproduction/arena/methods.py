@@ -117,14 +117,17 @@ def discover_most(mdp: MDP, n: int, method: str, seed: int) -> OptionSet | None:
 def measure_options(mdp: MDP, options: OptionSet | None, seed: int, **learning: int) -> dict[str, float]:
     """Diffusion times, returns and cost of a set of options; a walk that options trap never arrives."""
     if options is None:
-        result = {"best": diffusion_time(mdp), "chance": 0.0}
-        result["uniform"] = result["best"]
+        time = diffusion_time(mdp)
+        result = {"best": time, "chance": 0.0, "uniform": time}
     else:
         result = {"best": inf, "chance": 0.0, "uniform": inf}
         with suppress(ValueError):
             best = best_option_chance(mdp, options)
-            values = best.diffusion_time, best.chance, best.uniform_diffusion_time
-            result = dict(zip(result, values, strict=True))
+            result = {
+                "best": best.diffusion_time,
+                "chance": best.chance,
+                "uniform": best.uniform_diffusion_time,
+            }
         result["cost"] = measure_cost(mdp, options)
     for name, chance in (("uniform", None), ("best", result["chance"])):
         result[f"return at {name}"] = measure_return(mdp, options, chance, seed, **learning)

@@ -15,14 +15,7 @@ import numpy as np
 from numba import njit
 
 from eigenoptions.options.exploration import Exploration, tune_exploration
-from reproduction.arena.tasks import (
-    draw_goals,
-    find_options,
-    get_known_options,
-    make_task,
-    measure_coverage,
-    measure_goal,
-)
+from reproduction.arena import tasks
 
 
 class Way(NamedTuple):
@@ -144,7 +137,7 @@ def follow_greedy(moves, goal, policy, q):  # type: ignore[no-untyped-def]
 @lru_cache(maxsize=10)
 def tune_known_options(task: str) -> Exploration:
     """How options of the known table explore: the defaults of `OptionsWrapper`."""
-    options = get_known_options(task)
+    options = tasks.get_known_options(task)
     return tune_exploration(options.mdp, options)
 
 
@@ -156,7 +149,7 @@ def train_table(
     Before the goal is reached, values do not depend on where it is. So the run without a reward gives the first goal of
     every state, as the runs with the same seed and this goal have it.
     """
-    about, known = make_task(task), get_known_options(task)
+    about, known = tasks.make_task(task), tasks.get_known_options(task)
     n_states, settings = about.mdp.n_states, dict(settings)
     first_step, seen = int(settings.pop("discovery", 0) * about.budget), np.full(n_states, -1)
     policy = np.zeros((n_states, 0), dtype=np.int64)
@@ -166,7 +159,7 @@ def train_table(
         if way == "options":
             exploration = tune_known_options(task)
         else:
-            options, seen = find_options(task, first_step, seed)
+            options, seen = tasks.find_options(task, first_step, seed)
         policy = np.ascontiguousarray(options.policy.T, dtype=np.int64)
         settings |= {"option_chance": exploration.option_chance, "stop_chance": exploration.stop_chance}
     moves = Moves(np.asarray(about.mdp.successors, dtype=np.int64), about.ends, about.mdp.start, about.limit)
@@ -174,13 +167,15 @@ def train_table(
     key = {"task": task, "agent": "Q-learning", "way": way, "seed": seed}
     rows, measured = [], {}
     # The native goal is -1; -2 is none.
-    for goal in [-2, -1, *draw_goals(about, known, goals, seed).tolist()]:
+    for goal in [-2, -1, *tasks.draw_goals(about, known, goals, seed).tolist()]:
         is_goal = about.native if goal == -1 else np.arange(n_states) == goal
         first_visit, rng = seen.copy(), np.random.default_rng(seed)
         learn(moves, is_goal, policy, Way(**settings), first_step, about.budget, rng, q, first_visit)
         if goal == -2:
-            measured = measure_coverage(about, first_visit, about.budget)
+            measured = tasks.measure_coverage(about, first_visit, about.budget)
         else:
             is_learned = follow_greedy(moves, is_goal, policy, q) > 0
-            rows.append({**key, "goal": goal, **measure_goal(is_goal, first_visit, about.budget, is_learned)})
+            rows.append(
+                {**key, "goal": goal, **tasks.measure_goal(is_goal, first_visit, about.budget, is_learned)}
+            )
     return rows, [{**key, **measured}]

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
 from eigenoptions.envs import OptionsWrapper
-from reproduction.arena.tasks import (
-    draw_goals,
-    get_known_options,
-    make_table_env,
-    make_task,
-    measure_coverage,
-    measure_goal,
-)
+from reproduction.arena import tasks
 
 # Deep agents are slow (0.3 to 1 ms per step): fewer tasks, ways and steps, and one random goal per seed.
 DEEP_STEPS = {"FourRooms": 8000, "two-keys": 8000, "rooms-5x5": 8000, "Taxi": 4000, "CliffWalking": 2000}
@@ -69,24 +63,23 @@ def train_deep(
     agent: str, task: str, way: str, seed: int, settings: Mapping[str, float], share: float
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """One run of a deep agent toward the first random goal of its seed."""
-    if agent == "PyTorch DQN":
-        from reproduction.arena.dqn import train_dqn as train
-    else:
-        from reproduction.arena.sb3_agents import train_sb3 as train
-    about, known, budget = make_task(task), get_known_options(task), int(share * DEEP_STEPS[task])
-    goal = int(draw_goals(about, known, 20, seed)[0])
+    from reproduction.arena.deep_agents import train_dqn, train_sb3
+
+    about, known, budget = tasks.make_task(task), tasks.get_known_options(task), int(share * DEEP_STEPS[task])
+    goal = int(tasks.draw_goals(about, known, 20, seed)[0])
     is_goal = np.arange(about.mdp.n_states) == goal
 
     def add_options(env: Any) -> Any:
         return OptionsWrapper(env, known, record_steps=True) if way == "options" else env
 
-    record = Record(make_table_env(about, is_goal), budget, **settings)
+    record = Record(tasks.make_table_env(about, is_goal), budget, **settings)
     record.first_visit[about.mdp.start] = 0
-    act = train(agent, add_options(record), record, seed)
-    is_learned = play_episode(add_options(make_table_env(about, is_goal)), act, seed)
+    train = train_dqn if agent == "PyTorch DQN" else partial(train_sb3, agent)
+    act = train(add_options(record), record, seed)
+    is_learned = play_episode(add_options(tasks.make_table_env(about, is_goal)), act, seed)
     key = {"task": task, "agent": agent, "way": way, "seed": seed}
-    row = {**key, "goal": goal, **measure_goal(is_goal, record.first_visit, budget, is_learned)}
-    return [row], [{**key, **measure_coverage(about, record.first_visit, budget)}]
+    row = {**key, "goal": goal, **tasks.measure_goal(is_goal, record.first_visit, budget, is_learned)}
+    return [row], [{**key, **tasks.measure_coverage(about, record.first_visit, budget)}]
 
 
 def play_episode(env: Any, act: Callable[[Any, Any], int], seed: int) -> bool:
