@@ -24,12 +24,8 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser("python -m reproduction", description=__doc__)
     parser.add_argument("--only", default="", metavar="NAME,...", help="experiments to run (default: all)")
     parser.add_argument("--quick", action="store_true", help="small runs that check that everything works")
-    parser.add_argument(
-        "--atari", action="store_true", help="run the games instead of showing stored results"
-    )
-    parser.add_argument(
-        "--out", type=Path, default=Path("report"), metavar="DIR", help="folder (default: report)"
-    )
+    parser.add_argument("--atari", action="store_true", help="run the games instead of using stored results")
+    parser.add_argument("--out", type=Path, default=Path("report"), metavar="DIR", help="default: report")
     options = parser.parse_args(arguments)
     experiments = [*find_experiments(), *atari.EXPERIMENTS]
     names = [e.name for e in experiments]

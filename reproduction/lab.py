@@ -238,9 +238,7 @@ def open_lab(folder: str | Path, *, quick: bool = False, atari: bool = False) ->
     folder = Path(folder)
     mark = folder / ".reproduction"
     if folder.exists() and not mark.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise FileExistsError(
-            f"{folder} has content that is not a report: give a new or empty folder (--out)"
-        )
+        raise FileExistsError(f"{folder} has content other than a report: give a new or empty folder (--out)")
     folder.mkdir(parents=True, exist_ok=True)
     console = Console(stderr=True)
     progress = Progress(console=console, transient=True, disable=not console.is_terminal)

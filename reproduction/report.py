@@ -214,12 +214,7 @@ def versions() -> str:
 
 def _render(part: str, **values: Any) -> Markup:
     """Render a macro of the template."""
-    settings: Any = {
-        "autoescape": True,
-        "undefined": StrictUndefined,
-        "trim_blocks": True,
-        "lstrip_blocks": True,
-    }
+    settings = {"autoescape": True, "undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
     environment = Environment(loader=FileSystemLoader(HERE), **settings)
     functions = {f.__name__: f for f in (place, versions, show_block, show_table)}
     limits = {name: value for name, value in vars(thresholds).items() if name.isupper()}

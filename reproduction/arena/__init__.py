@@ -25,19 +25,15 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--only", default="", metavar="NAME,...", help="methods or agents (default: all)")
     parser.add_argument("--domains", default="", metavar="NAME,...", help="domains or tasks (default: all)")
     parser.add_argument("--quick", action="store_true", help="a small run that checks that everything works")
-    parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="default: out/arena-methods, out/arena-agents"
-    )
+    parser.add_argument("--out", type=Path, metavar="DIR", help="default: out/arena-methods or -agents")
     options = parser.parse_args(arguments)
     comparison = import_module(f"reproduction.arena.{options.comparison}")
     folder = options.out or Path(f"out/arena-{options.comparison}")
     names, domains = ([name for name in text.split(",") if name] for text in (options.only, options.domains))
-    for option, chosen, known in (
-        ("--only", names, comparison.NAMES),
-        ("--domains", domains, comparison.DOMAINS),
-    ):
-        for name in chosen:
-            check_choice(option, name, list(known))
+    for name in names:
+        check_choice("--only", name, list(comparison.NAMES))
+    for name in domains:
+        check_choice("--domains", name, list(comparison.DOMAINS))
     domains = domains or list(comparison.QUICK_DOMAINS if options.quick else comparison.DOMAINS)
     with open_lab(folder, quick=options.quick) as lab:
         data = comparison.run(lab, names or list(comparison.NAMES), domains)

@@ -70,9 +70,7 @@ def run(lab: Lab, names: Sequence[str], tasks: Sequence[str]) -> Data:
     return {"summary": summarize(runs, seen), "runs": runs, "seeds": seen, "tuning": tuning}
 
 
-def tune(
-    lab: Lab, tasks: Sequence[str], seeds: int, goals: int
-) -> tuple[pd.DataFrame, dict[str, dict[str, float]]]:
+def tune(lab: Lab, tasks: Sequence[str], seeds: int, goals: int) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Scores of all settings, and the best of each way: the least mean share of the budget until the first goal.
 
     A run that does not learn the goal counts with its whole budget. One setting serves all tasks.

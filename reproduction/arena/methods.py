@@ -25,7 +25,7 @@ from eigenoptions.learning import q_learning
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
 from reproduction.arena.domains import DOMAINS, make_domain
-from reproduction.arena.tasks import note_first_visits
+from reproduction.arena.tasks import Rows, note_first_visits
 from reproduction.lab import Data, Lab
 from reproduction.report import Section
 
@@ -82,9 +82,7 @@ def run(lab: Lab, names: Sequence[str], domains: Sequence[str]) -> Data:
     return {"rows": pd.DataFrame(rows)}
 
 
-def measure(
-    domain: str, method: str, seed: int, counts: Sequence[int], learning: Mapping[str, int]
-) -> list[dict[str, Any]]:
+def measure(domain: str, method: str, seed: int, counts: Sequence[int], learning: Mapping[str, int]) -> Rows:
     """Measures of the options of one method on one domain; empty if seed 0 has the same options.
 
     >>> [row["n"] for row in measure("i-maze", "eigen", 0, [2], {"goals": 1, "runs": 1, "episodes": 1})]
@@ -93,7 +91,7 @@ def measure(
     mdp, key = make_domain(domain), {"domain": domain, "method": method, "seed": seed}
     if method == NONE:
         return [{**key, "n": 0, **measure_options(mdp, None, seed, **learning)}]
-    rows: list[dict[str, Any]] = []
+    rows: Rows = []
     for n in counts:
         options: Any = discover_most(mdp, n, method, seed)
         if options is None or (rows and len(options) <= rows[-1]["n"]):
@@ -123,11 +121,8 @@ def measure_options(mdp: MDP, options: OptionSet | None, seed: int, **learning: 
         result = {"best": inf, "chance": 0.0, "uniform": inf}
         with suppress(ValueError):
             best = best_option_chance(mdp, options)
-            result = {
-                "best": best.diffusion_time,
-                "chance": best.chance,
-                "uniform": best.uniform_diffusion_time,
-            }
+            result = {"best": best.diffusion_time, "chance": best.chance}
+            result["uniform"] = best.uniform_diffusion_time
         result["cost"] = measure_cost(mdp, options)
     for name, chance in (("uniform", None), ("best", result["chance"])):
         result[f"return at {name}"] = measure_return(mdp, options, chance, seed, **learning)
@@ -163,7 +158,7 @@ def measure_cost(mdp: MDP, options: OptionSet) -> float:
 
 def explore_online(
     domain: str, method: str, seeds: Sequence[int], n_options: int = 8, steps_per_state: int = 150
-) -> list[dict[str, Any]]:
+) -> Rows:
     """Primitive steps until every state was seen, once per seed; inf where some were not seen in time.
 
     The walk never restarts, and each round derives options from all that was seen before. The result is empty for

@@ -7,7 +7,6 @@ primitive steps inside options.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -141,9 +140,7 @@ def tune_known_options(task: str) -> Exploration:
     return tune_exploration(options.mdp, options)
 
 
-def train_table(
-    task: str, way: str, seed: int, goals: int, settings: Mapping[str, float]
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def train_table(task: str, way: str, seed: int, goals: int, settings: Any) -> tuple[tasks.Rows, tasks.Rows]:
     """Q-learning on a task with one way to explore: toward its native goal, random goals, and without a reward.
 
     Before the goal is reached, values do not depend on where it is. So the run without a reward gives the first goal of
@@ -175,7 +172,6 @@ def train_table(
             measured = tasks.measure_coverage(about, first_visit, about.budget)
         else:
             is_learned = follow_greedy(moves, is_goal, policy, q) > 0
-            rows.append(
-                {**key, "goal": goal, **tasks.measure_goal(is_goal, first_visit, about.budget, is_learned)}
-            )
+            measured_goal = tasks.measure_goal(is_goal, first_visit, about.budget, is_learned)
+            rows.append({**key, "goal": goal, **measured_goal})
     return rows, [{**key, **measured}]

@@ -24,6 +24,8 @@ from eigenoptions.mdp.maps import rooms_map
 from eigenoptions.options import OptionSet
 from eigenoptions.spectra.representations import uniform_walk
 
+# Of tables: dictionaries by name of column.
+Rows = list[dict[str, Any]]
 # Shares of the budget at which coverage is measured.
 MARKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
@@ -111,9 +113,7 @@ def make_table_env(task: Task, goal: NDArray[np.bool_] | None = None) -> gym.Env
     return gym.wrappers.TimeLimit(TableEnv(task, none if goal is None else goal), task.limit)
 
 
-def measure_goal(
-    is_goal: NDArray[np.bool_], first_visit: NDArray[np.int64], budget: int, is_learned: bool
-) -> dict[str, Any]:
+def measure_goal(is_goal: Any, first_visit: Any, budget: int, is_learned: bool) -> dict[str, Any]:
     """Steps until the first goal (the budget where there is none), and whether it is learned."""
     visits = first_visit[is_goal & (first_visit >= 0)]
     return {"first_goal": int(visits.min(initial=budget)), "learned": bool(is_learned), "budget": budget}

@@ -61,7 +61,7 @@ class Record(gym.Wrapper[Any, Any, Any, Any]):
 
 def train_deep(
     agent: str, task: str, way: str, seed: int, settings: Mapping[str, float], share: float
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+) -> tuple[tasks.Rows, tasks.Rows]:
     """One run of a deep agent toward the first random goal of its seed."""
     from reproduction.arena.deep_agents import train_dqn, train_sb3
 

@@ -197,11 +197,8 @@ def judge_freeway(main: pd.DataFrame, long: pd.DataFrame, enough: bool) -> Itera
         f"options get {singular.farthest.median():.0f} far (median), {singular.farthest.max():.0f} at most.",
     )
     best = {kind: part.groupby("collection").score.max().tolist() for kind, part in bits.groupby("kind")}
-    words = {
-        "random": "random directions",
-        "rows": "rows of V",
-        "published": "rows of V by the published program",
-    }
+    words = {"random": "random directions", "rows": "rows of V"}
+    words |= {"published": "rows of V by the published program"}
     words |= {"constant": "one action all the time (UP)", "walk": "random walks"}
     others = "; ".join(f"{words[kind]} {join(best[kind])}" for kind in words if kind in best)
     # Scores never fall: a part of an episode can only pass.

@@ -29,7 +29,6 @@ and must differ from random ones by more than these do among themselves. The int
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -136,9 +135,7 @@ class Effect(Difference):
         return self.low > 0 and self.least > 0
 
 
-def compare_with_random(
-    table: pd.DataFrame, measure: str, *, n_intervals: int = 1, draws: int = 4000
-) -> Effect:
+def compare_with_random(table: pd.DataFrame, measure: str, n_intervals: int = 1, draws: int = 4000) -> Effect:
     """How singular directions differ from random ones in a column of roll-outs, or in their ``"agreement"``.
 
     With `n_intervals` intervals of one claim that hold together, each is widened (Bonferroni).
@@ -189,9 +186,7 @@ def weigh(groups: Array, weights: Array | None = None) -> Array:
     return sums / np.where(total > 0, total, np.nan)[:, None]
 
 
-def bootstrap(
-    ones: Sequence[Array], others: Sequence[Array], n_intervals: int, draws: int
-) -> tuple[float, float]:
+def bootstrap(ones: list[Array], others: list[Array], n_intervals: int, draws: int) -> tuple[float, float]:
     """Percentiles of the difference of groups when collections, starts and bases are resampled."""
     rng, n, n_starts = np.random.default_rng(0), len(ones), ones[0].shape[1]
     drawn = rng.integers(n, size=(draws, n))

@@ -118,8 +118,8 @@ def get_screen(highlights: pd.DataFrame, game: str, start: int) -> NDArray[np.ui
 
 
 def save_clips(
-    data: Data, game: str, folder: Path, *, frames: int = 600, every: int = 3
-) -> list[tuple[str, str, str]]:
+    data: Data, game: str, folder: Path, frames: int = 600, every: int = 3
+) -> list[tuple[str, ...]]:
     """Write a clip of each highlighted option; returns their files, labels and why they are shown."""
     emulator, clips = Emulator(game), []
     for option in data["highlights"].itertuples():

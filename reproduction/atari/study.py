@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from eigenoptions.atari import Emulator, Ram, collect_ram, published_starts, slow_directions
 from eigenoptions.atari.slow import play_randomly
@@ -18,15 +19,7 @@ from eigenoptions.spectra.incidence import Incidence, feature_spectrum, incidenc
 from reproduction.atari.games import get_game, load_starts
 from reproduction.atari.measures import AXES, OPTION, measure
 from reproduction.atari.pictures import choose_highlights
-from reproduction.atari.rollouts import (
-    Array,
-    GameGraph,
-    Rollouts,
-    explore_game,
-    look_ahead,
-    make_plans,
-    roll_out,
-)
+from reproduction.atari.rollouts import GameGraph, Rollouts, explore_game, look_ahead, make_plans, roll_out
 from reproduction.atari.settings import Kind, Variant
 from reproduction.lab import Data, Lab
 
@@ -61,8 +54,7 @@ def run_study(lab: Lab, game: str, variants: Sequence[Variant]) -> Data:
 
 def measure_options(game: str, variant: Variant, seed: int, starts: Sequence[int]) -> pd.DataFrame:
     """Roll out options of all kinds of a variant from some of the starts, and measure each."""
-    collection, tables = load_collection(game, variant, seed), []
-    rows: list[tuple[Any, ...]] = []
+    collection, tables, rows = load_collection(game, variant, seed), [], []
     for kind in variant.kinds:
         signs = (1, -1) if kind.name in ("singular", "random") else (1,)
         rows += product([kind.name], range(kind.bases), collection.choose_numbers(kind), signs)
@@ -148,7 +140,7 @@ class Collection:
         return [int(i) for i in np.linspace(0, last - 1, n).round()]
 
     @lru_cache(maxsize=24)  # noqa: B019 (a worker has few collections)
-    def make_basis(self, kind: str, basis: int = 0) -> Array:
+    def make_basis(self, kind: str, basis: int = 0) -> NDArray[np.float64]:
         """``(m, d)`` the directions of one kind."""
         vectors = self.spectrum.vectors
         singular = vectors[:, self.spectrum.n_zero :][:, ::-1].T
@@ -168,7 +160,7 @@ class Collection:
         return directions
 
 
-def draw_orthonormal(k: int, d: int, rng: np.random.Generator) -> Array:
+def draw_orthonormal(k: int, d: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """``(k, d)`` orthonormal rows, uniform: QR of a Gaussian matrix, with signs that remove its bias."""
     q, r = np.linalg.qr(rng.standard_normal((d, k)))
     return (q * np.where(np.diag(r) < 0, -1.0, 1.0)).T

@@ -43,9 +43,8 @@ def figure(data: Data) -> Figure:
     domains = data["choices"].domain.unique()
     picture, axes = make_graphs(2 * len(domains), columns=len(domains))
     for domain, upper, lower in zip(domains, axes, axes[len(domains) :], strict=False):
-        times, returns = (
-            tabulate(data["choices"], domain, "choice", name) for name in ("diffusion_time", "mean_return")
-        )
+        times = tabulate(data["choices"], domain, "choice", "diffusion_time")
+        returns = tabulate(data["choices"], domain, "choice", "mean_return")
         counts = times.columns[times.notna().all()]
         x, ties = range(len(counts)), tabulate(data["ties"], domain, "order", "diffusion_time")[counts]
         more = {"thin": {"orders of equal actions": ties}, "baseline": times[0].iloc[0], "yscale": "log"}

@@ -154,9 +154,7 @@ def learn(
     return eo.q_learning(mdp, found, start=start, goal=goal, **settings).returns.astype(np.uint8)
 
 
-def learn_all(
-    lab: Lab, agents: Iterable[Agent], *, runs: int, episodes: int | Mapping[str, int], seed: int
-) -> Data:
+def learn_all(lab: Lab, agents: Iterable[Agent], *, runs: int, episodes: Any, seed: int) -> Data:
     """Data frames ``runs`` (see `summarize_runs`) and ``curves`` (see `learning_curve`) of agents.
 
     Each agent has its own random numbers; `episodes` may differ by maze.
@@ -173,9 +171,7 @@ def learn_all(
     }
 
 
-def run_agents(
-    lab: Lab, function: Callable[..., Any], agents: Sequence[Agent]
-) -> list[tuple[dict[str, Any], Any]]:
+def run_agents(lab: Lab, function: Callable[..., Any], agents: Sequence[Agent]) -> list[tuple[Any, Any]]:
     """Columns of each agent (``domain`` is its maze) and its result: what a function takes are not columns."""
     names = inspect.signature(function).parameters
     results = lab.pmap(function, [{k: v for k, v in agent.items() if k in names} for agent in agents])

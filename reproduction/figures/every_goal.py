@@ -12,7 +12,7 @@ import eigenoptions as eo
 from eigenoptions.plots import draw_values
 from reproduction.drawing import Figure, draw_lines, make_graphs
 from reproduction.figures.agents import make_options, run_agents
-from reproduction.lab import Blocks, Claim, Claims, Data, Lab
+from reproduction.lab import Blocks, Claim, Claims, Data
 from reproduction.statistics import CONFIDENCE, Difference, compare_means
 
 SECTION, ORDER = "4.3", 135
@@ -23,16 +23,7 @@ COUNTS = (0, 2, 4, 8, 16, 32, 64, 128, 208)
 
 
 def run(
-    lab: Lab,
-    *,
-    maze="four-rooms",
-    options=COUNTS,
-    many=64,
-    runs=20,
-    sets=24,
-    set_runs=10,
-    episodes=250,
-    seed=2019,
+    lab, *, maze="four-rooms", options=COUNTS, many=64, runs=20, sets=24, set_runs=10, episodes=250, seed=2019
 ) -> Data:
     """Mean return for each goal, from one start, by number of eigenoptions and with sets of random options."""
     own = {"maze": maze, "kind": "eigenoptions", "runs": runs, "episodes": episodes, "seed": seed}

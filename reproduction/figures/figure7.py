@@ -64,16 +64,14 @@ def claims(data: Data) -> Claims:
         f"return with 4 options is {list_items('{1:.2f} ({0} degrees)', bases)}.",
     )
     domains = {domain: gain.droplevel("domain") for domain, gain in gains.groupby("domain", sort=False)}
-    worse = {
-        d: [str(n) for n, gain in some.items() if n <= FEW and gain.worse] for d, some in domains.items()
-    }
+    hurt = {d: [str(n) for n, gain in some.items() if n <= FEW and gain.worse] for d, some in domains.items()}
     helped = [at_least([gain.above() for gain in some], 1) for some in domains.values()]
     yield Claim(
         "few-hurt-enough-help",
         "Few options may hurt the agents' performance while enough options speed up learning.",
         section="4",
-        tests=[any(worse.values()), *helped],
-        measured=f"worse with: {list_items('{} {}', {d: ' and '.join(ns) or 'none' for d, ns in worse.items()})}"
+        tests=[any(hurt.values()), *helped],
+        measured=f"worse with: {list_items('{} {}', {d: ' and '.join(ns) or 'none' for d, ns in hurt.items()})}"
         + (". Better in every domain with some number" if all(helped) else ""),
         evidence="Worse in some domain with a few options, and better in every domain with some number of them.",
     )
