@@ -167,7 +167,7 @@ def make_two_keys() -> MDP:
     States are the cell and the keys that the agent has; a key is taken by entering its cell.
 
     >>> make_two_keys().n_states
-    448
+    442
     """
     rooms = maze(rooms_map(1, 3, 7, centred=True))
     n, column = rooms.n_states, rooms.coords[:, 1]
