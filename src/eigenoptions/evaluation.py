@@ -375,11 +375,7 @@ class _Walk:
             return inf
 
     def solve(
-        self,
-        option_chance: float | None,
-        n: int | None = None,
-        prove: bool = True,
-        progress: Progress | None = None,
+        self, option_chance: float | None, n: int | None = None, prove: bool = True, progress: Any = None
     ) -> Array:
         """``(S, S)`` expected steps from each start to each goal with the first n options."""
         (n_options, S), (passes, ends, steps) = self.policy.shape, self.effects

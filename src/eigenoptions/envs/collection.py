@@ -83,9 +83,7 @@ def collect(
         store = _choose_storage(envs, features)
         mode = envs.metadata.get("autoreset_mode")
         if mode not in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
-            raise ValueError(
-                f"the vector environment must reset by NEXT_STEP or SAME_STEP, its mode is {mode}"
-            )
+            raise ValueError(f"the vector environment must reset by NEXT_STEP or SAME_STEP, not by {mode}")
         raw, _ = envs.reset(seed=int(generator.integers(2**31 - 1 - n)))
         obs, is_reset = store(raw), np.zeros(n, dtype=np.bool_)
         rows: list[tuple[NDArray[Any], ...]] = []
@@ -168,8 +166,7 @@ def run_options(
             for _ in range(int(generator.integers(warm_up + 1))):
                 random_action = int(generator.integers(stepped.n_primitive))
                 obs, _, terminated, truncated, info = stepped.step(random_action)
-                ended = terminated or truncated
-                if ended:
+                if ended := terminated or truncated:
                     break
                 path = [np.array(obs["observation"])]
             runs_on = not ended and info["action_mask"][action]
@@ -189,10 +186,8 @@ def _choose_storage(envs: VectorEnv[Any, Any, Any], features: Any) -> Callable[[
     space = envs.single_observation_space
     name = env_name(envs.envs[0] if hasattr(envs, "envs") else envs)
     if features is None and isinstance(space, NOT_ARRAYS):
-        raise ValueError(
-            f"observations of {name} are {space}: pass features=, a function from a batch of them to an array (or wrap "
-            "it in gymnasium.wrappers.FlattenObservation)"
-        )
+        remedy = "pass features=, a function from a batch of them to an array, or use FlattenObservation"
+        raise ValueError(f"observations of {name} are {space}: {remedy}")
 
     def store(obs: Any) -> NDArray[Any]:
         array = np.array(obs if features is None else features(obs))

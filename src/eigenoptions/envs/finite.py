@@ -16,10 +16,10 @@ from scipy.sparse import csr_array
 from eigenoptions._validation import Progress, check_int
 from eigenoptions.envs import minigrid
 from eigenoptions.envs.recognition import Key, StateReader
-from eigenoptions.envs.search import Restore, Save, explore, is_finite
+from eigenoptions.envs.search import explore, is_finite
 from eigenoptions.envs.sources import count_actions, env_name, make_env
 from eigenoptions.mdp import MDP, reachable
-from eigenoptions.options.lookahead import copy_env
+from eigenoptions.options.lookahead import Restore, Save, copy_env
 
 log = logging.getLogger("eigenoptions")
 
@@ -97,11 +97,9 @@ def from_env(
             by, save, restore = "minigrid", minigrid.save_state, minigrid.restore_state
             explored = _leave_out_observations(made)
         elif key is None and not is_finite(space):
-            raise ValueError(
-                f"{name} has no transition table and its observations are not finite ({' '.join(str(space).split())}): "
-                f"discover({name!r}) samples it, or give from_env a function key(env, obs) that returns a state that "
-                "can be hashed"
-            )
+            kind = f"no transition table and its observations are not finite ({' '.join(str(space).split())})"
+            remedy = f"discover({name!r}) samples it, or give a function key(env, obs) to a hashable state"
+            raise ValueError(f"{name} has {kind}: {remedy}")
         mdp = explore(explored, by, save, restore, max_states=max_states, progress=progress, seed=seed)
         log.info("%s: %d states found by exploration", name, mdp.n_states)
         if by == "observation" and isinstance(space, Discrete) and space.n <= max_states:

@@ -97,10 +97,8 @@ class StateReader:
         if after not in successors and (successors != before).any():
             taken = "a step" if action is None else f"action {action}"
             remedy = "discover options on this environment" if self.state is None else "correct state="
-            raise ValueError(
-                f"options of another state space: {taken} led from state {before} to {after}, which never happens in "
-                f"{self.mdp!r}; {remedy}"
-            )
+            move = f"{taken} led from state {before} to {after}, which never happens in {self.mdp!r}"
+            raise ValueError(f"options of another state space: {move}; {remedy}")
 
     def _explain(self, env: Any, problem: str) -> str:
         seed, remedy = self.recognition.get("seed"), "discover options on this environment"
@@ -123,17 +121,14 @@ def check_spaces(env: Any, options: OptionSet | Sequence[Any], mapped: bool = Fa
         raise ValueError("there are no options: discover at least one")
     expected = getattr(options, "n_actions", n_actions)
     if expected != n_actions:
-        raise ValueError(
-            f"options of another environment: they choose among {expected} actions, {env_name(env)} has {n_actions}; "
-            "discover options on it"
-        )
+        sizes = f"they choose among {expected} actions, {env_name(env)} has {n_actions}"
+        raise ValueError(f"options of another environment: {sizes}; discover options on it")
     if isinstance(options, OptionSet) and not mapped and options.mdp.recognition is None:
         space = getattr(env, "single_observation_space", env.observation_space)
         if not isinstance(space, Discrete) or (space.start, space.n) != (0, options.n_states):
-            raise ValueError(
-                f"these options act on the numbers of {options.n_states} states, but observations are {space}: discover"
-                " options on this environment, or pass state=, a function from an observation to its state's number"
-            )
+            kinds = f"the numbers of {options.n_states} states, but observations are {space}"
+            remedy = "discover options on this environment, or pass state=, a function to the state's number"
+            raise ValueError(f"these options act on {kinds}: {remedy}")
     return n_actions
 
 

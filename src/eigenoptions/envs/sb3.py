@@ -40,7 +40,7 @@ __all__ += ["SMDPMaskableRolloutBuffer", "SMDPDiscounts"]
 
 
 # A batch of decisions: the masks of the next states beside SB3's fields.
-Samples: Any = namedtuple("Samples", (*ReplayBufferSamples._fields, "next_masks"))
+Samples = namedtuple("Samples", (*ReplayBufferSamples._fields, "next_masks"))  # type: ignore[misc]
 
 
 class SMDPReplayBuffer(ReplayBuffer):
@@ -65,10 +65,8 @@ class SMDPReplayBuffer(ReplayBuffer):
         if not any("steps" in info for info in infos):
             return
         if self.n_envs != 1 or self.optimize_memory_usage:
-            raise ValueError(
-                "steps inside options need one environment and optimize_memory_usage=False, or "
-                f"OptionsWrapper(record_steps=False); got {self.n_envs} environments, {self.optimize_memory_usage}"
-            )
+            limit = "one environment and optimize_memory_usage=False, or record_steps=False of OptionsWrapper"
+            raise ValueError(f"steps inside options need {limit}; got {self.n_envs} environments")
         for step in infos[0]["steps"]:
             self.discounts[self.pos], self.masks[self.pos] = step.discount, step.action_mask
             # Only the last step may have ended the episode.
@@ -133,7 +131,7 @@ class OptionsDQN(DQN):
             best = choosing.masked_fill(~batch.next_masks.bool(), -torch.inf).argmax(dim=1, keepdim=True)
             # A terminal state is worth 0, also one where nothing is available.
             next_values = torch.where(batch.dones > 0, 0.0, values.gather(1, best))
-            return batch.rewards + batch.discounts * next_values
+            return batch.rewards + batch.discounts * next_values  # type: ignore[no-any-return]
 
     def train(self, gradient_steps: int, batch_size: int = 100) -> None:
         """Take gradient steps on batches of the replay buffer."""

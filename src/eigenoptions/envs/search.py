@@ -19,7 +19,7 @@ from eigenoptions.envs.minigrid import identify_layout, is_minigrid, place_state
 from eigenoptions.envs.recognition import KEYS, Key
 from eigenoptions.envs.sources import count_actions, env_name
 from eigenoptions.mdp import MDP
-from eigenoptions.options.lookahead import Restore, Save, copy_env
+from eigenoptions.options.lookahead import copy_env
 
 log = logging.getLogger("eigenoptions")
 
@@ -39,14 +39,7 @@ class StateLimitReached(ValueError):  # noqa: N818 (a public name)
 
 
 def explore(
-    env: Any,
-    by: str | Key,
-    save: Save | None,
-    restore: Restore | None,
-    *,
-    max_states: int,
-    progress: Progress | None = None,
-    seed: int | None = 0,
+    env: Any, by: str | Key, save: Any, restore: Any, *, max_states: int, progress: Progress | None, seed: Any
 ) -> MDP:
     """MDP of the states that can be reached from ``env.reset(seed=seed)``; its `states` are their keys.
 
@@ -113,10 +106,9 @@ def explore(
     fields: Any = {"coords": coords, "legend": legend, "start": 0, "name": name}
     mdp = MDP.from_successors(table, states=list(numbers), recognition=recognition, **fields)
     if is_full:
-        message = (
-            f"{name} has more than max_states={max_states} states: {len(successors)} of the {len(numbers)} found "
-            "were expanded; raise max_states, or take the part that was found from .mdp of this error"
-        )
+        counts = f"{len(successors)} of the {len(numbers)} found were expanded"
+        remedy = "raise max_states, or take the part that was found from .mdp of this error"
+        message = f"{name} has more than max_states={max_states} states: {counts}; {remedy}"
         raise StateLimitReached(message, mdp, len(successors))
     for (before, action), (after, terminated) in walk.items():
         state = numbers.get(before, -1)

@@ -28,9 +28,7 @@ def make_env(env: str | gym.Env[Any, Any]) -> gym.Env[Any, Any]:
         raise ValueError(f"no environment {env!r}: {str(error).splitlines()[0]}") from error
 
 
-def make_vector_env(
-    env: Source, n_envs: int = 1, max_episode_steps: int | None = None
-) -> tuple[VectorEnv[Any, Any, Any], bool]:
+def make_vector_env(env: Source, n_envs: int = 1, max_episode_steps: int | None = None) -> tuple[Any, bool]:
     """The vector environment of a source, and whether it was made here and is to be closed here."""
     if isinstance(env, VectorEnv):
         if n_envs not in (1, env.num_envs) or max_episode_steps is not None:
@@ -66,7 +64,5 @@ def count_actions(env: Any) -> int:
     if isinstance(space, Discrete) and space.start == 0:
         return int(space.n)
     remedy = "DiscretizeAction(env, bins=3)" if isinstance(space, Box) else "TransformAction"
-    raise ValueError(
-        f"{env_name(env)} has actions {space}: only Discrete(n) is supported; wrap it so that an action is a number "
-        f"0..n-1 (gymnasium.wrappers.{remedy})"
-    )
+    limit = f"only Discrete(n) is supported: wrap it (gymnasium.wrappers.{remedy})"
+    raise ValueError(f"{env_name(env)} has actions {space}: {limit}")

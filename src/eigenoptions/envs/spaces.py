@@ -55,8 +55,7 @@ class OptionSamples:
         return {**self.__dict__, "mask": None}
 
 
-# Generic from Gymnasium 1.2.2 on.
-class OptionsSpace(OptionSamples, Discrete):  # type: ignore[type-arg]
+class OptionsSpace(OptionSamples, Discrete):
     """``Discrete(n_primitive + n_options)`` whose samples are options with probability `option_chance`.
 
     Equal to the `Discrete` of the same size. A copy from a file or another process does not know which options are

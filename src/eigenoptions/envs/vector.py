@@ -16,8 +16,7 @@ from eigenoptions.options import TERMINATE, OptionSet
 from eigenoptions.options.linear import LinearOptionSet
 
 
-# Not generic in Gymnasium 1.1.
-class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):  # type: ignore[type-arg]
+class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
     """Options as extra actions in every environment of a `gymnasium.vector` environment, in one batch call per step.
 
     Every call of `step` takes one primitive step in each environment. Options have different lengths, so decisions end
@@ -75,9 +74,10 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):  # type: ig
             raise ValueError(f"the vector environment must have an autoreset_mode, got {self.autoreset!r}")
         if getattr(options, "model", None) is not None:
             raise ValueError(
-                "options that look ahead act in one environment: use OptionsWrapper, or learn them"
+                "options that look ahead act in one environment: use OptionsWrapper, or fit them"
             )
-        self._set_options(env, options, gamma, state, max_duration, option_chance, stop_chance)
+        chances = {"option_chance": option_chance, "stop_chance": stop_chance}
+        self._set_options(env, options, gamma, state, max_duration, **chances)
         n, n_options = self.num_envs, len(options)
         sizes = self.n_primitive, n_options
         self.single_action_space = OptionsSpace(*sizes, self.option_chance)
@@ -85,29 +85,25 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):  # type: ig
         bases = [single.unwrapped for single in getattr(env.unwrapped, "envs", ())]
         self._bases: list[Any] = bases or [env] * n
         if not bases and self._reader.recognition.get("by", "observation") != "observation":
-            raise ValueError(
-                "these options recognise a state by its environment, which another process holds: use SyncVectorEnv "
-                "or pass state="
-            )
+            where = "inside its environment, which another process holds"
+            raise ValueError(f"these options recognise a state {where}: use SyncVectorEnv or pass state=")
         # The action of every option at the last observations.
         self._option_actions: NDArray[Any] = np.empty((n, n_options), dtype=np.int64)
         self._decisions = [Decision() for _ in range(n)]
         self._begin_obs: Any = None
         self._episode_over = np.zeros(n, dtype=np.bool_)
 
-    def reset(
-        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode in every environment, or in those of ``options["reset_mask"]`` (bool, ``(n_envs,)``)."""
         # Gymnasium checks the mask, and removes it from the options.
         reset_mask = (options or {}).get("reset_mask", np.ones(self.num_envs, dtype=np.bool_))
         if self._mask is None and not np.all(reset_mask):
             raise gym.error.ResetNeeded("the first reset must be one of all environments, without reset_mask")
         if seed is not None:
-            seeds = [seed] if isinstance(seed, int | np.integer) else [s for s in seed if s is not None]
+            seeds: Any = [seed] if isinstance(seed, int | np.integer) else [s for s in seed if s is not None]
             # A generator of its own: the environment draws the same numbers as without options.
             self._rng = np.random.default_rng(seeds or None)
-        obs, infos = self.env.reset(seed=seed, options=options)  # type: ignore[arg-type]
+        obs, infos = self.env.reset(seed=seed, options=options)
         for i in np.flatnonzero(reset_mask):
             self._decisions[i] = Decision()
         self._episode_over[reset_mask] = False

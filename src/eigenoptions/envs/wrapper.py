@@ -58,20 +58,13 @@ class DecisionMaker:
     """What `OptionsWrapper` and `OptionsVectorWrapper` share: their settings, and the course of a decision."""
 
     def _set_options(
-        self,
-        env: Any,
-        options: Any,
-        gamma: float,
-        state: Any,
-        max_duration: int,
-        option_chance: Any,
-        stop_chance: Any,
+        self, env: Any, options: Any, gamma: float, state: Any, max_duration: int, **chances: Any
     ) -> None:
         self.gamma = check_float("gamma", gamma, above=0, maximum=1)
         self.max_duration = check_int("max_duration", max_duration)
         self.n_primitive = check_spaces(env, options, mapped=state is not None)
-        check_float("stop_chance", stop_chance, minimum=0, below=1)
-        exploration = resolve_exploration(options, option_chance, stop_chance)
+        check_float("stop_chance", chances["stop_chance"], minimum=0, below=1)
+        exploration = resolve_exploration(options, **chances)
         self.option_chance, self.stop_chance = exploration.option_chance, exploration.stop_chance
         self.options, self.state = options, state
         self._policies = list(options)
@@ -293,9 +286,7 @@ class OptionsWrapper(DecisionMaker, gym.Wrapper[Any, Any, Any, Any], RecordConst
         mask: NDArray[np.int8] = self._masks[self._input if is_table else -1].copy()
         if not is_table:
             # All options at once: they share the features, or the look-ahead, of an observation.
-            choose = getattr(
-                self.options, "choices", lambda obs: np.array([p.act(obs) for p in self._policies])
-            )
+            choose = getattr(self.options, "choices", lambda x: np.array([p.act(x) for p in self._policies]))
             mask[n:] = choose(self._input) >= 0
         own_mask = info.get("action_mask")
         if own_mask is not None and len(own_mask) == n:

@@ -345,10 +345,8 @@ class OptionSet(OptionSequence[Option], TablePolicy):
             provenance = {"joined": [provenance, other.provenance]}
             if "dynamics" in second.provenance:
                 provenance["dynamics"] = second.provenance["dynamics"]
-        policy, value = (
-            np.concatenate([getattr(o, name) for o in (self, other)]) for name in self._row_arrays
-        )
-        return OptionSet(exact.mdp, policy, value, (*self.purposes, *other.purposes), provenance)
+        both = {name: np.concatenate([getattr(o, name) for o in (self, other)]) for name in self._row_arrays}
+        return OptionSet(exact.mdp, **both, purposes=(*self.purposes, *other.purposes), provenance=provenance)
 
     def __repr__(self) -> str:
         n = len(self)

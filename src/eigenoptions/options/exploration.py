@@ -21,6 +21,10 @@ from eigenoptions.options import OptionSet
 from eigenoptions.options.walks import continue_after_end, make_tables, stack_policies, visit_states
 from eigenoptions.spectra.representations import uniform_walk
 
+Mask = NDArray[np.bool_]
+# Pairs of an option chance and a stop chance.
+Settings = tuple[tuple[float, float], ...]
+
 
 @dataclass(frozen=True)
 class Exploration:
@@ -44,7 +48,7 @@ class Exploration:
 def tune_exploration(
     mdp: MDP,
     options: OptionSet,
-    settings: tuple[tuple[float, float], ...] = (
+    settings: Settings = (
         *((0.3, 0.3), (0.1, 0.1), (0.03, 0.1), (0.01, 0.05)),
         *((0.3, 0.0), (0.1, 0.0), (0.001, 0.0)),
     ),
@@ -112,7 +116,7 @@ def resolve_exploration(options: Any, option_chance: float | str | None, stop_ch
     return tune_exploration(options.mdp, options)
 
 
-def find_recurrent_states(mdp: MDP) -> NDArray[np.bool_]:
+def find_recurrent_states(mdp: MDP) -> Mask:
     """``(S,)`` the largest set of states that a walk visits again and again: all of them are reachable from each."""
     moves = uniform_walk(mdp).tocoo()
     label = connected_components(moves, connection="strong")[1]
@@ -123,13 +127,7 @@ def find_recurrent_states(mdp: MDP) -> NDArray[np.bool_]:
 
 
 def walk_together(
-    mdp: MDP,
-    policy: NDArray[np.int32],
-    choices: tuple[tuple[float, float], ...],
-    targets: NDArray[np.bool_],
-    half: int,
-    max_steps: int,
-    rng: int,
+    mdp: MDP, policy: NDArray[Any], choices: Settings, targets: Mask, half: int, max_steps: int, rng: int
 ) -> NDArray[np.float64]:
     """``(choices, 2 half)`` mean step of the first visits, by NumPy; at most 10,000 steps of each walk."""
     n, n_actions, n_walks, generator = mdp.n_states, mdp.n_actions, 2 * half, np.random.default_rng(rng)
@@ -167,13 +165,7 @@ def walk_together(
 
 
 def walk_one_by_one(
-    mdp: MDP,
-    policy: NDArray[np.int32],
-    choices: tuple[tuple[float, float], ...],
-    targets: NDArray[np.bool_],
-    half: int,
-    max_steps: int,
-    rng: int,
+    mdp: MDP, policy: NDArray[Any], choices: Settings, targets: Mask, half: int, max_steps: int, rng: int
 ) -> NDArray[np.float64]:
     """The same by the kernel, with fewer walks where they are long; the second half of all but the best are inf."""
     moves, uniform = make_tables(mdp, policy)
@@ -203,9 +195,7 @@ def walk_one_by_one(
     return times
 
 
-def mean_first_visit(
-    tables: tuple[Any, Any], targets: NDArray[np.bool_], limit: int, seed: list[int]
-) -> tuple[float, int]:
+def mean_first_visit(tables: Any, targets: Mask, limit: int, seed: list[int]) -> tuple[float, int]:
     """Mean step of the first visits of a walk to the target states, and its steps; not seen: three times `limit`."""
     generator = np.random.default_rng(seed)
     start, touched = int(generator.choice(np.flatnonzero(targets))), (~targets).astype(np.uint8)

@@ -33,9 +33,9 @@ class Clones:
         if not self._verified:
             for action in range(self.n_actions):
                 if not _equal(self.try_action(action), self.try_action(action)):
+                    remedy = "pass save= and restore= that keep its whole state, or learn the options (fit)"
                     raise ValueError(
-                        f"{self.env} cannot be cloned (action {action} led two copies to different places): pass "
-                        "save= and restore= that keep its whole state, or learn the options (fit)"
+                        f"{self.env} cannot be cloned (action {action} has two outcomes): {remedy}"
                     )
             self._verified = True
         return [self.try_action(action) for action in range(self.n_actions)]
@@ -73,10 +73,8 @@ def copy_env(env: Any) -> Any:
     try:
         twin = copy.deepcopy(env, memo)
     except Exception as error:
-        raise ValueError(
-            f"{env} cannot be cloned ({type(error).__name__}: {error}): pass save= and restore= that keep its whole "
-            "state, or sample it (discover(env, steps=...), or collect)"
-        ) from error
+        remedy = "pass save= and restore= that keep its whole state, or sample it (discover(env, steps=...))"
+        raise ValueError(f"{env} cannot be cloned ({type(error).__name__}: {error}): {remedy}") from error
     if getattr(twin.unwrapped, "render_mode", None) is not None:
         twin.unwrapped.render_mode = None
     return twin

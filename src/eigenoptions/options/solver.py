@@ -111,9 +111,7 @@ def solve(
     return OptionSet(mdp, policy, value, purposes, {"gamma": gamma, "mdp": mdp.name, **(provenance or {})})
 
 
-def _solve_deterministic(
-    successors: NDArray[np.int32], potentials: Array, gamma: float, compiled: bool
-) -> Array:
+def _solve_deterministic(successors: NDArray[Any], potentials: Array, gamma: float, compiled: bool) -> Array:
     """``(S, A, m)`` optimal action values of potentials ``(S, m)`` by sweeps until nothing rises."""
     by_action, arrival = np.ascontiguousarray(successors.T), potentials.copy()
     if compiled:
@@ -164,9 +162,7 @@ def _solve_stochastic(mdp: MDP, potentials: Array, gamma: float, tolerances: Arr
     return q
 
 
-def first_best(
-    q: NDArray[np.float64], tolerance: ArrayLike, gamma: float = 0.0
-) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+def first_best(q: Array, tolerance: ArrayLike, gamma: float = 0.0) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """The first of the best actions, and whether it is better than TERMINATE, which is worth 0.
 
     Values `q` ``(..., A)`` that differ by no more than the `tolerance` (one number, or one per row) are equal. `gamma`
@@ -192,9 +188,7 @@ def lengths(mdp: MDP, policy: ArrayLike) -> Array:
     return result
 
 
-def follow_options(
-    mdp: MDP, policy: NDArray[np.int32], stop_chance: float
-) -> tuple[csr_array, csr_array, Array]:
+def follow_options(mdp: MDP, policy: NDArray[Any], stop_chance: float) -> tuple[csr_array, csr_array, Array]:
     """What options ``(n, S)`` do from each state, in deterministic or stochastic dynamics.
 
     Returns the probability q_o(s, g) that option o, started in s, passes through g and goes on (row o S + g, column

@@ -187,7 +187,7 @@ def _make_options(header: dict[str, Any], arrays: Arrays) -> OptionSet:
 
 
 def _make_linear_options(
-    header: dict[str, Any], arrays: Arrays, features: Map | None, basis: Map | None
+    header: dict[str, Any], arrays: Arrays, features: Any, basis: Any
 ) -> LinearOptionSet:
     maps: dict[str, Any] = {}
     for name, function in (("features", features), ("basis", basis)):

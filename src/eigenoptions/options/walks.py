@@ -64,12 +64,7 @@ def walk(
 
 
 def visit_states(
-    tables: tuple[Any, Any],
-    start: int,
-    seed: int,
-    touched: NDArray[np.uint8],
-    max_steps: int,
-    piece: int = 20_000_000,
+    tables: Any, start: int, seed: int, touched: NDArray[np.uint8], max_steps: int, piece: int = 20_000_000
 ) -> tuple[float, int]:
     """Walk until all states are marked in `touched` (S,), or `max_steps`: sum of the steps of first visits, steps."""
     from eigenoptions._kernels.walking import Episodes, wander
@@ -123,9 +118,7 @@ def stack_policies(mdp: MDP, options: OptionSet | None) -> NDArray[np.int32]:
     return np.ascontiguousarray(options.policy, dtype=np.int32)
 
 
-def make_tables(
-    mdp: MDP, policy: NDArray[Any], option_chance: float | None = None, stop_chance: float = 0.0
-) -> tuple[Any, Any]:
+def make_tables(mdp: MDP, policy: NDArray[Any], option_chance: Any = None, stop_chance: float = 0.0) -> Any:
     """Dynamics and choices of a walk, as the kernels of `_kernels.walking` read them: `Moves` and `Choices`."""
     from eigenoptions._kernels.walking import Choices, Moves
 
