@@ -22,7 +22,7 @@ from reproduction.arena.tables import train_table
 from reproduction.arena.tasks import MARKS, TASKS, make_task
 from reproduction.arena.training import DEEP_STEPS, train_deep
 from reproduction.drawing import add_legend, draw_lines, make_graphs
-from reproduction.lab import Claim, Data, Lab
+from reproduction.lab import Claim, Data, Lab, list_items
 from reproduction.report import Section, count_verdicts
 
 # The ways to explore, and the values of their own settings among which `tune` chooses.
@@ -81,18 +81,15 @@ def tune(lab: Lab, tasks: Sequence[str], seeds: int, goals: int) -> tuple[pd.Dat
         for way, names in grids.items()
         for values in product(*names.values())
     ]
-    jobs: list[dict[str, Any]] = [
+    jobs = [
         {"task": task, "way": way, "seed": 100 + seed, "goals": goals, "settings": settings}
         for task, seed, (way, settings) in product(tasks, range(seeds), grid)
     ]
-    scores = pd.DataFrame(
-        {
-            "way": job["way"],
-            "settings": ", ".join(f"{name} {value:g}" for name, value in job["settings"].items()),
-            "score": np.mean([row["first_goal"] / row["budget"] if row["learned"] else 1.0 for row in rows]),
-        }
-        for job, (rows, _) in zip(jobs, lab.pmap(train_table, jobs), strict=True)
-    )
+    scores = []
+    for job, (rows, _) in zip(jobs, lab.pmap(train_table, jobs), strict=True):
+        score = np.mean([row["first_goal"] / row["budget"] if row["learned"] else 1.0 for row in rows])
+        scores.append((job["way"], list_items("{} {:g}", job["settings"]), score))
+    scores = pd.DataFrame(scores, columns=["way", "settings", "score"])
     scores = scores.groupby(["way", "settings"], sort=False).score.mean().reset_index()
     best = scores.groupby("way").score.idxmin()
     return scores.assign(chosen=scores.index.isin(best)), {way: grid[i][1] for way, i in best.items()}

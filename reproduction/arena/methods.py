@@ -227,43 +227,35 @@ def describe(data: Data, *, quick: bool) -> tuple[str, Markup, list[Section]]:
         print(f"{name}: {', '.join(order.index[:3])}")
     ranking = pd.DataFrame({name: order.map("{:.1f}".format) for name, order in orders.items()}).fillna("")
     about = [(name, DOMAINS[name][0], make_domain(name).n_states) for name in domains]
-    sections = [
-        Section(
-            "ranking",
-            "Ranking",
-            "Mean rank over the domains, 1 is best. A method that has no options on a domain counts there as the "
-            "baseline, primitive actions alone, which is ranked too.",
-            [ranking.rename_axis("method").reset_index()],
-        ),
-        *(
-            Section(name.replace(" ", "-").replace(",", ""), name, MEASURES[name].about, [_show(rows, name)])
-            for name in orders
-        ),
-        Section(
-            "protocol",
-            "Domains and protocol",
-            "Every method has its default settings, which were not tuned on these domains. Tables show the median over "
-            "the seeds of methods that draw random numbers, the lowest and the highest. Q-learning follows the paper: "
-            f"{learning['episodes']} episodes of at most as many steps as there are states, {learning['runs']} runs "
-            f"for each of {learning['goals']} goals. Online, one walk from the start never restarts, at most 150 steps "
-            "per state; each round has twice as many steps as there are states, at least 100.",
-            [pd.DataFrame(about, columns=["domain", "what it is", "states"])],
-        ),
-    ]
     text = (
+        "Mean rank over the domains, 1 is best. A method that has no options on a domain counts there as the "
+        "baseline, primitive actions alone, which is ranked too."
+    )
+    sections = [Section("ranking", "Ranking", text, [ranking.rename_axis("method").reset_index()])]
+    for name in orders:
+        anchor, table = name.replace(" ", "-").replace(",", ""), _show(rows, name)
+        sections.append(Section(anchor, name, MEASURES[name].about, [table]))
+    text = (
+        "Every method has its default settings, which were not tuned on these domains. Tables show the median over "
+        "the seeds of methods that draw random numbers, the lowest and the highest. Q-learning follows the paper: "
+        f"{learning['episodes']} episodes of at most as many steps as there are states, {learning['runs']} runs "
+        f"for each of {learning['goals']} goals. Online, one walk from the start never restarts, at most 150 steps "
+        "per state; each round has twice as many steps as there are states, at least 100."
+    )
+    table = pd.DataFrame(about, columns=["domain", "what it is", "states"])
+    sections.append(Section("protocol", "Domains and protocol", text, [table]))
+    about = Markup(
         "{} discovery methods on the same {} domains, by <code>python -m reproduction arena methods</code>."
     )
-    return "Discovery methods compared", Markup(text).format(len(names), len(domains)), sections
+    return "Discovery methods compared", about.format(len(names), len(domains)), sections
 
 
 def _show(rows: pd.DataFrame, name: str) -> pd.DataFrame:
     """Values of one measure by method and domain, in the order of the ranking; a range where seeds differ."""
     values = get_values(rows, MEASURES[name])
-    values["cell"] = [
-        format_number(median) + (f" ({format_number(low)} to {format_number(high)})" if low < high else "")
-        for median, low, high in values.to_numpy()
-    ]
-    cells = values.cell.unstack().reindex(rank(rows, MEASURES[name]).index)
+    text, ranges = values.map(format_number), values.low < values.high
+    text["median"] += np.where(ranges, " (" + text.low + " to " + text.high + ")", "")
+    cells = text["median"].unstack().reindex(rank(rows, MEASURES[name]).index)
     return cells.fillna("no options").reset_index()
 
 

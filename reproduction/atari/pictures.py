@@ -74,7 +74,7 @@ def draw_highlights(data: Data, *, game: str) -> Figure:
         draw_heat_map(axes[0], get_screen(highlights, game, 0), known.to_screen(late), "where options end")
     if game == "Freeway":
         shown = [*paths, *highlights[highlights.kind == "walk"].label]
-        draw_height_histograms(axes[1], {label: traces[label].x.to_numpy() for label in shown})
+        draw_height_histograms(axes[1], {label: traces[label].x for label in shown})
     else:
         for ax, label, start in zip(axes[1:], singular.label, singular.start, strict=False):
             draw_heat_map(ax, get_screen(highlights, game, start), known.to_screen(paths[label]), label)

@@ -97,6 +97,8 @@ def claims(data: Data) -> Claims:
         if len(harmless)
         else "",
     )
+    # Numbers of options from which a curve stays below its first value.
+    below = [np.flatnonzero(y >= y[0])[-1] + 1 for y in curves.values()]
     least = readings.min(axis=1).rename("share").reset_index()
     fails = least[least.share > GREATLY]
     yield Claim(
@@ -107,7 +109,7 @@ def claims(data: Data) -> Claims:
         measured=list_items("{}: {:.2f} of the time without", {d: y.min() / y[0] for d, y in curves.items()}),
         evidence=f"'Greatly': to at most {GREATLY:.0%} of the time with primitive actions, in each domain. The least "
         f"times are reached with {', '.join(f'{y.argmin()}' for y in curves.values())} options, and the curves stay "
-        f"below primitive actions from {', '.join(f'{lasting_gain(y)}' for y in curves.values())} on.",
+        f"below primitive actions from {', '.join(map(str, below))} on.",
         edge=f"The limit of {GREATLY:.0%} is ours. With up to 100 options the least share is above it under other "
         f"readings: {list_rows('{domain} {share:.3f} ({reading})', fails)}."
         if len(fails)
@@ -159,12 +161,3 @@ def find_curves(data: Data, kind: str) -> dict[str, NDArray[np.float64]]:
     """Diffusion times with 0, 1, 2, ... options, by domain."""
     diffusion = data["diffusion"][data["diffusion"].kind == kind]
     return {domain: y.diffusion_time.to_numpy() for domain, y in diffusion.groupby("domain", sort=False)}
-
-
-def lasting_gain(y: NDArray[np.float64]) -> int:
-    """Number of options from which a curve stays below its first value; its length if it does not.
-
-    >>> lasting_gain(np.array([5.0, 9, 4, 6, 3]))
-    4
-    """
-    return int(np.flatnonzero(y >= y[0])[-1]) + 1
