@@ -109,7 +109,9 @@ def judge_second_pvf(data: Data) -> Claims:
     ends = {label: find_stops(data, "four-rooms", label) for label in ("e2+", "e2-")}
     up, down = sorted(ends, key=lambda label: min(distance(cell, corner) for cell in ends[label]))
     high, low = ends[up], ends[down]
-    opposite = len(high) == len(low) == 1 and share_no_doorway(rooms, rooms[high[0]], rooms[low[0]])
+    pair, doors = {rooms[cell] for cell in high + low}, [cell for cell, room in rooms.items() if room < 0]
+    beside = [{room for cell, room in rooms.items() if distance(cell, door) == 1} for door in doors]
+    opposite = len(high + low) == len(pair - {-1}) == 2 and not any(pair <= other for other in beside)
     yield Claim(
         "opposite-room",
         "A PVF is a desire to reach the highest point of the plot or, with the other sign, the lowest point, "
@@ -244,13 +246,6 @@ def find_corners(data: Data, domain: str) -> list[Cell]:
 def distance(cell: Cell, other: Cell) -> int:
     """Number of moves between two cells if there are no walls."""
     return abs(cell[0] - other[0]) + abs(cell[1] - other[1])
-
-
-def share_no_doorway(rooms: dict[Cell, int], a: int, b: int) -> bool:
-    """Whether two are different rooms without a common doorway."""
-    doors = [cell for cell, room in rooms.items() if room < 0]
-    beside = [{room for cell, room in rooms.items() if distance(cell, door) == 1} for door in doors]
-    return a != b and -1 not in (a, b) and not any({a, b} <= pair for pair in beside)
 
 
 def name_cells(cells: Sequence[Cell]) -> str:

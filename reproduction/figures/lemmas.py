@@ -76,12 +76,9 @@ def measure_bound(mdp: MDP, purposes: list[Purpose], gamma: float) -> dict[str, 
     """Fewest terminating states, and the largest ratio of |v + w| to |w| for the best policy without TERMINATE."""
     options = eo.solve(mdp, purposes, gamma)
     P = mdp.transition.toarray().reshape(mdp.n_states, mdp.n_actions, -1)
-    ratio = 0.0
-    for purpose in purposes:
-        potential = np.asarray(purpose.potential)
-        w = potential - potential.min()
-        if w.max() > ROUNDING:
-            ratio = max(ratio, np.abs(solve_eigenbehavior(P, w, gamma) + w).max() / w.max())
+    shifted = [purpose.potential - np.min(purpose.potential) for purpose in purposes]
+    varied = [w for w in shifted if w.max() > ROUNDING]
+    ratio = max(np.abs(solve_eigenbehavior(P, w, gamma) + w).max() / w.max() for w in varied)
     return {"options": len(options), "fewest_stops": options.termination.sum(axis=1).min(), "ratio": ratio}
 
 

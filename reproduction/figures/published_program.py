@@ -91,10 +91,9 @@ def figure(data: Data) -> Figure:
     picture, axes = make_graphs(len(domains), sharey=True, ylabel="mean return of a run")
     for ax, (domain, runs) in zip(axes, domains, strict=True):
         returns = runs.pivot(columns="label", values="mean_return")
-        labels, x = returns.columns[1:], range(returns.shape[1] - 1)
+        labels, lines = returns.columns[1:], {"two steps per option": returns[returns.columns[1:]]}
         settings = {"title": domain, "xlabel": "label (twice the number of options)", "ylim": (-0.02, 1.02)}
-        lines = {"two steps per option": returns[labels]}
-        draw_lines(ax, x, lines, baseline=returns[0].mean(), ticks=labels, **settings)
+        draw_lines(ax, range(len(labels)), lines, baseline=returns[0].mean(), ticks=labels, **settings)
     return add_legend(picture)
 
 

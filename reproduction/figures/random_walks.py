@@ -48,12 +48,11 @@ def measure_walks(*, maze, options, walkers, steps, short, seed) -> Data:
     """What walkers do: time per state, distances, steps until all states are seen, changes of room."""
     mdp = eo.maze(maze)
     found, rng = make_options(mdp, **options), np.random.default_rng(seed)
-    # Walks do not end at the goal.
-    endless = eo.MDP(mdp.transition)
     path = np.empty((walkers, steps + 1), dtype=np.int64)
     path[:, 0] = rng.integers(mdp.n_states, size=walkers)
     for states in path:
-        states[1:] = walk(endless, steps, found, begin=int(states[0]), rng=rng).next_obs
+        # Walks do not end at the goal.
+        states[1:] = walk(eo.MDP(mdp.transition), steps, found, begin=int(states[0]), rng=rng).next_obs
     distances = shortest_path(eo.graph(mdp), unweighted=True)
     first_visit = np.full((walkers, mdp.n_states), np.inf)
     for step in range(steps, -1, -1):
