@@ -244,10 +244,10 @@ def describe(data: Data, *, quick: bool) -> tuple[str, Markup, list[Section]]:
     )
     table = pd.DataFrame(about, columns=["domain", "what it is", "states"])
     sections.append(Section("protocol", "Domains and protocol", text, [table]))
-    about = Markup(
-        "{} discovery methods on the same {} domains, by <code>python -m reproduction arena methods</code>."
+    about = (
+        f"{len(names)} discovery methods on the same {len(domains)} domains, by <code>python -m reproduction "
     )
-    return "Discovery methods compared", about.format(len(names), len(domains)), sections
+    return "Discovery methods compared", Markup(about + "arena methods</code>."), sections
 
 
 def _show(rows: pd.DataFrame, name: str) -> pd.DataFrame:

@@ -117,9 +117,7 @@ def get_screen(highlights: pd.DataFrame, game: str, start: int) -> NDArray[np.ui
     return emulator.screen()
 
 
-def save_clips(
-    data: Data, game: str, folder: Path, frames: int = 600, every: int = 3
-) -> list[tuple[str, ...]]:
+def save_clips(data: Data, game: str, folder: Path, frames: int = 600, every: int = 3) -> list[Any]:
     """Write a clip of each highlighted option; returns their files, labels and why they are shown."""
     emulator, clips = Emulator(game), []
     for option in data["highlights"].itertuples():
