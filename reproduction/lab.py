@@ -199,11 +199,9 @@ class Lab:
     few words on what is computed next. `seconds` is the CPU time of all jobs that were asked for, also of cached ones.
     """
 
-    def __init__(
-        self, cache: str | Path, *, quick: bool = False, atari: bool = False, compute: bool = True
-    ) -> None:
+    def __init__(self, cache: str | Path, *, quick: bool = False, atari: bool = False) -> None:
         self.cache = Path(cache)
-        self.quick, self.atari, self.compute, self.seconds = quick, atari, compute, 0.0
+        self.quick, self.atari, self.compute, self.seconds = quick, atari, True, 0.0
         self.progress: Callable[[int, int], object] = lambda done, total: None
         self.describe: Callable[[str], object] = lambda text: None
 

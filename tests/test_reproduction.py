@@ -94,7 +94,8 @@ def test_lab_interrupted_run_computes_only_what_is_missing(tmp_path, calls):
 
 
 def test_lab_that_may_not_compute_raises_for_missing_jobs(tmp_path, calls):
-    lab = Lab(tmp_path / "cache", compute=False)
+    lab = Lab(tmp_path / "cache")
+    lab.compute = False
     with pytest.raises(MissingJobsError):
         lab.pmap(add, [{"a": 1}])
     assert calls() == []

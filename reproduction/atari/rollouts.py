@@ -177,12 +177,10 @@ class GameGraph(NamedTuple):
         return int((distance + 256 * unequal).argmin())
 
 
-def explore_game(
-    game: str, starts: Sequence[Sequence[int]], frame_skip: int, max_states: int, *, max_tries: int = 4
-) -> GameGraph:
+def explore_game(game: str, starts: Sequence[Sequence[int]], frame_skip: int, max_states: int) -> GameGraph:
     """Explore a game breadth first from all starts at once: every action, for `frame_skip` frames, in every state.
 
-    Up to `max_tries` emulator states are tried of a graph state, as long as none of them can leave it.
+    Up to four emulator states are tried of a graph state, as long as none of them can leave it.
     """
     emulator, known = Emulator(game), get_game(game)
     key = [*known.position, *known.context]
@@ -218,7 +216,7 @@ def explore_game(
         leaves = any(there != here for there in reached)
         if leaves or here not in successors:
             rams[here], successors[here] = ram, [here if there < 0 else there for there in reached]
-        if not leaves and tries[here] < max_tries:
+        if not leaves and tries[here] < 4:
             stuck.add(here)
     mdp = MDP.from_successors(np.array([successors[i] for i in range(len(rams))]))
     return GameGraph(known, mdp, np.stack(rams))

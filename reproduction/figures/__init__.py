@@ -18,9 +18,7 @@ def find_experiments() -> list[Experiment]:
 def make_experiment(module: ModuleType) -> Experiment:
     """The experiment of a module: its docstring has the title and then what the paper shows."""
     title, shows, *_ = inspect.getdoc(module).split("\n\n")  # type: ignore[union-attr]
-    names = ("section", "order", "caption", "ours", "quick")
-    constants = {name: getattr(module, name.upper()) for name in names if hasattr(module, name.upper())}
-    parts = ("run", "figure", "claims", "notes", "headline")
-    functions = {name: getattr(module, name) for name in parts if hasattr(module, name)}
+    names = ("SECTION", "ORDER", "CAPTION", "OURS", "QUICK", "run", "figure", "claims", "notes", "headline")
+    parts = {name.lower(): getattr(module, name) for name in names if hasattr(module, name)}
     name = module.__name__.rpartition(".")[2]
-    return Experiment(name, title.removesuffix("."), shows=shows.replace("\n", " "), **constants, **functions)
+    return Experiment(name, title.removesuffix("."), shows=shows.replace("\n", " "), **parts)

@@ -148,5 +148,5 @@ def compare_agents(data: Data, agent: str, other: str, tasks: Sequence[int] | No
 
 def count(differences: pd.Series) -> str:
     """In how many tasks an agent is better and worse than another, as text."""
-    better, worse = (sum(getattr(d, verdict) for d in differences) for verdict in ("better", "worse"))
+    better, worse = sum(d.better for d in differences), sum(d.worse for d in differences)
     return f"better in {better} of {len(differences)} tasks, worse in {worse}"

@@ -53,23 +53,21 @@ def find_options(*, maze, operator, gammas, eigenvectors) -> Data:
         options = eo.solve(mdp, eo.eigenpurposes(sp, skip_zero=False), gamma)
         stops, key = options.termination, {"domain": maze, "operator": operator, "gamma": gamma}
         tables.append(describe_options(options).assign(**key))
-        facts.append(
-            {
-                **key,
-                "dense": np.median(dense[varied]),
-                "stops": stops[varied].sum(),
-                "stops_at_maxima": (stops & local_maximum)[varied].sum(),
-                "options": varied.sum(),
-                "stop_at_the_highest": (stops & highest)[varied].any(axis=1).sum(),
-                "fewest_in_a_state": (~stops).sum(axis=0).min(),
-                "fewest_of_few": (~stops[:FEW]).sum(axis=0).min(),
-                "longest": max(lengths(mdp, policy).max() for policy in options.policy),
-                "rate_error": np.abs(rates - sp.values).max(),
-                "slowest": rates[~np.isclose(sp.values, 0, atol=ROUNDING)].min(),
-                "fastest": rates.max(),
-                "rate_rank": spearmanr(rates, sp.values).statistic,
-            }
-        )
+        fact = {
+            "dense": np.median(dense[varied]),
+            "stops": stops[varied].sum(),
+            "stops_at_maxima": (stops & local_maximum)[varied].sum(),
+            "options": varied.sum(),
+            "stop_at_the_highest": (stops & highest)[varied].any(axis=1).sum(),
+            "fewest_in_a_state": (~stops).sum(axis=0).min(),
+            "fewest_of_few": (~stops[:FEW]).sum(axis=0).min(),
+            "longest": max(lengths(mdp, policy).max() for policy in options.policy),
+            "rate_error": np.abs(rates - sp.values).max(),
+            "slowest": rates[~np.isclose(sp.values, 0, atol=ROUNDING)].min(),
+            "fastest": rates.max(),
+            "rate_rank": spearmanr(rates, sp.values).statistic,
+        }
+        facts.append(key | fact)
     return {"options": pd.concat(tables), "facts": pd.DataFrame(facts)}
 
 
