@@ -99,11 +99,7 @@ def read_environment(
             if not isinstance(error, StateLimitReached):
                 raise
             mdp, kind = error.mdp, "explored"
-            log.warning(
-                "%s has more states: options are of the %d found first (from_env finds more)",
-                name,
-                mdp.n_states,
-            )
+            log.warning("%s has more states: options are of the %d found first", name, mdp.n_states)
         layout = ", the layout of seed 0" if (mdp.recognition or {}).get("layout") else ""
         log.info("%s: %d states (%s%s); give steps= to sample it", name, mdp.n_states, kind, layout)
         return mdp, kind
