@@ -119,12 +119,15 @@ def _solve_deterministic(successors: NDArray[Any], potentials: Array, gamma: flo
 
         raise_arrival_values(successors, potentials, gamma, arrival)
     else:
-        while True:
-            best = np.maximum(potentials, arrival[by_action].max(axis=0))
-            raised = np.maximum(gamma * best + (1.0 - gamma) * potentials, arrival)
-            if np.array_equal(raised, arrival):
-                break
-            arrival = raised
+        # In place, because memory bounds the speed of sweeps.
+        base, best, outcome = (1.0 - gamma) * potentials, np.empty_like(arrival), np.empty_like(arrival)
+        while not np.array_equal(best, arrival):
+            best[:] = potentials
+            for next_states in by_action:
+                np.maximum(best, np.take(arrival, next_states, axis=0, out=outcome, mode="clip"), out=best)
+            best *= gamma
+            best += base
+            arrival, best = np.maximum(best, arrival, out=best), arrival
     # Actions first in memory, so that maxima over actions are those of whole arrays.
     q: Array = arrival[by_action]
     q -= potentials
