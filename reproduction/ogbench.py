@@ -28,7 +28,7 @@ from eigenoptions.planner import POTENTIALS
 from eigenoptions.plots import draw_values
 from reproduction.lab import open_lab
 
-MAZES, KINDS = ("medium", "large", "giant", "teleport"), ("navigate", "stitch")
+STEPS, MAZES, KINDS = 100_000, ("medium", "large", "giant", "teleport"), ("navigate", "stitch")
 # Mazes on which greedy descent is tried, with these potentials.
 DESCENTS = {"giant": POTENTIALS, "teleport": POTENTIALS[:1]}
 # Success in percent: Table 3 of SAW for stitch; QRL on giant-navigate and ALPS as reported for ALPS (2602.05031).
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str]) -> None:
     """Record the data, plan, and write the tables and the figure."""
     parser = argparse.ArgumentParser("python -m reproduction ogbench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one small data set of the medium maze")
-    parser.add_argument("--steps", type=int, default=100_000, help="steps of a data set")
+    parser.add_argument("--steps", type=int, default=STEPS, help="steps of a data set")
     parser.add_argument("--seeds", type=int, default=8, help="data sets of each kind")
     parser.add_argument("--episodes", type=int, default=50, help="episodes of each of the five tasks")
     parser.add_argument("--only", default="", metavar="NAME,...", help="such as giant,teleport-stitch")
@@ -176,11 +176,13 @@ def write_tables(results: pd.DataFrame) -> str:
     methods = ["GCIVL", "QRL", "HIQL", "ALPS"]
     lines = [f"| data set | `Planner` | {' | '.join(methods)} | data sets | fit, CPU s |"]
     lines.append("|---|" + "--:|" * 7)
-    for (maze, kind), rows in results[results.policy == "solved"].groupby(["maze", "kind"], sort=False):
+    solved = results[results.policy == "solved"].groupby(["maze", "kind", "steps"], sort=False)
+    for (maze, kind, steps), rows in solved:
         published = PUBLISHED.get(f"{maze}-{kind}", {})
         others = " | ".join(str(published.get(name, "")) for name in methods)
         cost = f"{len(rows)} | {rows.fit_seconds.mean():.2f}"
-        lines.append(f"| {maze}-{kind} | {describe(rows.success)} | {others} | {cost} |")
+        size = "" if steps == STEPS else f", {steps:,} steps"
+        lines.append(f"| {maze}-{kind}{size} | {describe(rows.success)} | {others} | {cost} |")
     lines += ["", "| data set | potential | local minima | success of greedy descent |", "|---|---|--:|--:|"]
     for names, rows in results[results.policy == "greedy"].groupby(["maze", "kind", "potential"], sort=False):
         minima = f"{rows.local_minima.mean():.1f} of {rows.states.mean():.0f} states"

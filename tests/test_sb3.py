@@ -188,30 +188,37 @@ def test_rollout_buffer_with_equal_discounts_is_the_parents(n_envs: int, rng: np
 
 
 def test_callback_bootstraps_time_limits_with_the_true_discount() -> None:
-    """The reward in the buffer is R + gamma**k V(last state), where SB3 alone would add gamma V."""
-    env = gym.make("eigenoptions/Maze-v0", maze=fork(), max_episode_steps=10)
-    env = OptionsWrapper(env, detour(), gamma=GAMMA, option_chance=0.05)
-    size = {"n_steps": 16, "batch_size": 16, "rollout_buffer_class": SMDPRolloutBuffer}
+    """The reward in the buffer is R + gamma**k V(last state), where SB3 alone would add gamma V; R at the goal."""
+    env = gym.make("eigenoptions/Maze-v0", maze=loop()[0], max_episode_steps=10)
+    env = OptionsWrapper(
+        env, make_options(np.array([[1, 1, 1, 1, 1, -1]]), 4), gamma=GAMMA, option_chance=0.05
+    )
+    size = {"n_steps": 64, "batch_size": 16, "rollout_buffer_class": SMDPRolloutBuffer}
     agent = PPO("MlpPolicy", env, seed=0, gamma=GAMMA, **size)
     seen: list[tuple[float, float]] = []
+    kinds: set[bool] = set()
 
     class Watch(SMDPDiscounts):
         def _on_step(self) -> bool:
+            reward, (info,) = float(self.locals["rewards"][0]), self.locals["infos"]
             going = super()._on_step()
-            (info,) = self.locals["infos"]
+            if "terminal_observation" in info:
+                kinds.add(info["TimeLimit.truncated"])
             if info.get("TimeLimit.truncated"):
                 last = torch.as_tensor(np.array([info["terminal_observation"]]))
                 with torch.no_grad():
                     value = float(self.model.policy.predict_values(last)[0])
                 seen.append((self.model.rollout_buffer.pos, info["discount"] * value))
+            elif "terminal_observation" in info:
+                seen.append((self.model.rollout_buffer.pos, reward))
             return going
 
         def _on_rollout_end(self) -> None:
             for place, expected in seen:
                 assert self.model.rollout_buffer.rewards[place, 0] == pytest.approx(expected, abs=1e-6)
 
-    agent.learn(16, callback=Watch())
-    assert seen
+    agent.learn(64, callback=Watch())
+    assert kinds == {True, False}
 
 
 def loop() -> tuple[eo.MDP, eo.OptionSet]:
