@@ -256,12 +256,12 @@ def every_decision(agent: OptionsDQN, env: OptionsWrapper) -> None:
 
 @pytest.mark.parametrize("record_steps", [False, True])
 def test_targets_of_exact_values_are_exact(record_steps: bool) -> None:
-    """Bellman's equation of the SMDP, also where options that may not start have huge values."""
+    """Bellman's equation of the SMDP, also where the end and options that may not start have huge values."""
     agent, env = table_agent(record_steps=record_steps)
     mdp, options = loop()
     exact = reference.choice_values(mdp, options.policy, GAMMA)
     wild = exact.copy()
-    wild[:, 4:][(options.policy < 0).T] = 1e6
+    wild[:, 4:][(options.policy < 0).T] = wild[mdp.goal] = 1e6
     set_values(agent.q_net_target, wild)
     every_decision(agent, env)
     # 5 states of 4 actions, options right from 3 states and left from 2; inside are 3 + 2 + 1 and 1 + 2 steps.
