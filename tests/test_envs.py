@@ -155,6 +155,9 @@ def test_from_env_cliff_walking_leaves_out_impossible_moves(caplog: pytest.LogCa
 
 def test_from_env_taxi_has_four_components() -> None:
     mdp = from_env("Taxi-v4")
+    # Four rows of five maps of 5 x 5 cells, with a gap between them.
+    assert mdp.coords.max(axis=0).tolist() == [22, 28]
+    assert len(np.unique(mdp.coords, axis=0)) == 500
     assert connected_components(eo.graph(mdp), directed=False)[0] == 4  # one per destination
     is_end = [s for s in range(500) if (mdp.transition[6 * s : 6 * s + 6].indices == s).all()]
     assert len(is_end) == 4
