@@ -49,7 +49,7 @@ docs: .venv/.dev ## the documentation, into docs/_build/html (the first time the
 	@echo "docs/_build/html/index.html"
 
 bench: .venv/.dev ## ratios against what a user would write instead, in one run
-	$(BIN)/python -m benchmarks $(ARGS)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks $(ARGS)
 
 numbers: .venv/.dev ## compare the numbers in README and docs with computed ones (ARGS=--write corrects them)
 	$(BIN)/python docs/page_numbers.py $(ARGS)
