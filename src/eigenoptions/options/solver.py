@@ -120,7 +120,8 @@ def _solve_deterministic(successors: NDArray[Any], potentials: Array, gamma: flo
         raise_arrival_values(successors, potentials, gamma, arrival)
     else:
         # In place, because memory bounds the speed of sweeps.
-        base, best, outcome = (1.0 - gamma) * potentials, np.full_like(arrival, np.nan), np.empty_like(arrival)
+        base, outcome = (1.0 - gamma) * potentials, np.empty_like(arrival)
+        best = np.full_like(arrival, np.nan)
         while not np.array_equal(best, arrival):
             best[:] = potentials
             for next_states in by_action:
