@@ -25,12 +25,20 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Row]]] = {
 
 def main() -> None:
     """Print rows as they are measured."""
-    parser = argparse.ArgumentParser(description="Ratios against what a user would write instead.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(BENCHMARKS)}")
+    parser = argparse.ArgumentParser(
+        description="Ratios against what a user would write instead."
+    )
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"one of {', '.join(BENCHMARKS)}"
+    )
     names = parser.parse_args().names
     if unknown := set(names) - BENCHMARKS.keys():
-        parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
-    print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, CPU seconds unless stated")
+        parser.error(
+            f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}"
+        )
+    print(
+        f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, CPU seconds unless stated"
+    )
     print(f"{'':58}{'ours':>16}{'theirs':>12}{'ratio':>10}")
     for name in names or [name for name in BENCHMARKS if name != "deep"]:
         for row in BENCHMARKS[name]():

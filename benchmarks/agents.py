@@ -33,16 +33,26 @@ def time_wrapper(n_steps: int = 20_000) -> Iterator[Row]:
             return min(measure(steps) for _ in range(3)) / n_steps * 1e6
 
         ours, theirs = run(wrapped), run(bare)
-        yield Row(f"{name}, step of a primitive action", ours, theirs, "bare environment", "us")
+        yield Row(
+            f"{name}, step of a primitive action",
+            ours,
+            theirs,
+            "bare environment",
+            "us",
+        )
 
 
 def time_vector_wrapper(n_envs: int = 64, n_steps: int = 300) -> Iterator[Row]:
     """Decisions per second of 64 environments."""
     options = eo.discover("four-rooms", 8)
-    env = eo.OptionsVectorWrapper(gym.make_vec("eigenoptions/FourRooms-v0", n_envs), options)
+    env = eo.OptionsVectorWrapper(
+        gym.make_vec("eigenoptions/FourRooms-v0", n_envs), options
+    )
     env.reset(seed=0)
     env.action_space.seed(0)
-    seconds = measure(lambda: [env.step(env.action_space.sample()) for _ in range(n_steps)])
+    seconds = measure(
+        lambda: [env.step(env.action_space.sample()) for _ in range(n_steps)]
+    )
     yield Row(
         f"OptionsVectorWrapper, {n_envs} environments, step of one",
         seconds / n_steps / n_envs * 1e6,

@@ -25,7 +25,10 @@ def compare_discovery(n_options: int = 64) -> Iterator[Row]:
         options = eo.discover(mdp, n_options)
         E, V, _ = expert.discover_options(mdp.successors, n_options)
         # Both signs and the basis of repeated eigenvalues are free: compare what a potential is worth.
-        ours = eo.solve(mdp, [eo.Purpose(e, str(i)) for i, e in enumerate(np.ascontiguousarray(E.T))]).value.T
+        ours = eo.solve(
+            mdp,
+            [eo.Purpose(e, str(i)) for i, e in enumerate(np.ascontiguousarray(E.T))],
+        ).value.T
         assert np.abs(ours - V).max() < 1e-7 * np.abs(E).max()
         large = mdp.n_states > 5000
         yield compare(
@@ -47,9 +50,14 @@ def compare_diffusion() -> Iterator[Row]:
     solve_naive = numba.njit(expert.compute_diffusion_time)
 
     def compute_naive_curve() -> list[float]:
-        return [solve_naive(mdp.successors, option_next[:m]) for m in range(len(options) + 1)]
+        return [
+            solve_naive(mdp.successors, option_next[:m])
+            for m in range(len(options) + 1)
+        ]
 
-    np.testing.assert_allclose(eo.diffusion_curve(mdp, options), compute_naive_curve(), rtol=1e-5)
+    np.testing.assert_allclose(
+        eo.diffusion_curve(mdp, options), compute_naive_curve(), rtol=1e-5
+    )
     yield compare(
         "65 diffusion times, four rooms",
         lambda: eo.diffusion_curve(mdp, options),
@@ -59,9 +67,13 @@ def compare_diffusion() -> Iterator[Row]:
     )
     rooms = eo.maze("rooms:3x3")
     options = eo.discover(rooms, 16)
-    yield Row("diffusion time, 912 states, 16 options", measure(lambda: eo.diffusion_time(rooms, options)))
     yield Row(
-        "best option chance, 912 states, 16 options", measure(lambda: eo.best_option_chance(rooms, options))
+        "diffusion time, 912 states, 16 options",
+        measure(lambda: eo.diffusion_time(rooms, options)),
+    )
+    yield Row(
+        "best option chance, 912 states, 16 options",
+        measure(lambda: eo.best_option_chance(rooms, options)),
     )
 
 
@@ -75,7 +87,13 @@ def compare_learning() -> Iterator[Row]:
         lambda: eo.q_learning(mdp, options, runs=10, episodes=100),
         lambda: [
             expert.learn_q(
-                mdp.successors, options.policy, mdp.start, mdp.goal, 100, 100, np.random.default_rng(run)
+                mdp.successors,
+                options.policy,
+                mdp.start,
+                mdp.goal,
+                100,
+                100,
+                np.random.default_rng(run),
             )
             for run in range(10)
         ],
@@ -96,7 +114,9 @@ def time_first_call() -> Iterator[Row]:
         with tempfile.TemporaryDirectory() as cache:
             start = time.perf_counter()
             command = [sys.executable, "-c", f"import eigenoptions as eo; {code}"]
-            subprocess.run(command, check=True, env={**os.environ, "NUMBA_CACHE_DIR": cache})
+            subprocess.run(
+                command, check=True, env={**os.environ, "NUMBA_CACHE_DIR": cache}
+            )
             yield Row(name, time.perf_counter() - start)
 
 
@@ -109,6 +129,8 @@ mdp = eo.maze("rooms:100x100")
 options = eo.discover(mdp, {n_options})
 print(mdp.n_states, time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)
 """
-    n_states, seconds, gigabytes = subprocess.check_output([sys.executable, "-c", code], text=True).split()
+    n_states, seconds, gigabytes = subprocess.check_output(
+        [sys.executable, "-c", code], text=True
+    ).split()
     yield Row(f"map and {n_options} options, {int(n_states):,} states", float(seconds))
     yield Row("peak memory", float(gigabytes), unit="GB")

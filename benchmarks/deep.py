@@ -92,44 +92,69 @@ def mean_cosine(name: str, functions: Array, k: int = 10) -> float:
 
 def _walk(mdp: eo.MDP, vectors: Array) -> Array:
     """P @ vectors of the uniform random walk."""
-    result: Array = (mdp.transition @ vectors).reshape(mdp.n_states, mdp.n_actions, -1).mean(axis=1)
+    result: Array = (
+        (mdp.transition @ vectors).reshape(mdp.n_states, mdp.n_actions, -1).mean(axis=1)
+    )
     return result
 
 
-def allo_loss(before: Any, after: Any, first: Any, second: Any, state: dict[str, Any]) -> Any:
+def allo_loss(
+    before: Any, after: Any, first: Any, second: Any, state: dict[str, Any]
+) -> Any:
     """Augmented Lagrangian Laplacian objective; `state` holds its dual variables and penalty."""
     d = before.shape[1]
     dual = state.setdefault("dual", torch.zeros(d, d))
     penalty = state.setdefault("penalty", 2.0)
-    one, two = (torch.tril(u.T @ u.detach() / len(u) - torch.eye(d)) for u in (first, second))
+    one, two = (
+        torch.tril(u.T @ u.detach() / len(u) - torch.eye(d)) for u in (first, second)
+    )
     error, square = 0.5 * (one + two), one * two
-    loss = ((before - after) ** 2).mean(dim=0).sum() + (dual * error).sum() + penalty * square.sum()
+    loss = (
+        ((before - after) ** 2).mean(dim=0).sum()
+        + (dual * error).sum()
+        + penalty * square.sum()
+    )
     with torch.no_grad():
         state["dual"] = (dual + 1e-4 * error.detach()).clamp(-100, 100)
         state["penalty"] = penalty + 0.01 * max(0.0, float(square.detach().mean()))
     return loss
 
 
-def learn_allo(data: Dataset, observations: NDArray[Any], seconds: float, seed: int, k: int = 10) -> Array:
+def learn_allo(
+    data: Dataset, observations: NDArray[Any], seconds: float, seed: int, k: int = 10
+) -> Array:
     """Functions ``(S, k)`` of ALLO after so many CPU seconds, with the encoder of `learn`."""
     rng = np.random.default_rng(seed)
     with use_one_thread():
-        rows = rng.choice(len(data.observations), min(len(data.observations), 4096), replace=False)
+        rows = rng.choice(
+            len(data.observations), min(len(data.observations), 4096), replace=False
+        )
         steps = np.ones(observations.shape[1] if observations.ndim == 2 else 1)
-        encoder = initialize_encoder("auto", data.observations[rows], steps, not data.repeating, rng)
+        encoder = initialize_encoder(
+            "auto", data.observations[rows], steps, not data.repeating, rng
+        )
         weights = encoder.trainable()
-        head = torch.from_numpy(rng.standard_normal((256, k + 1)).astype(np.float32) / 16).requires_grad_()
+        head = torch.from_numpy(
+            rng.standard_normal((256, k + 1)).astype(np.float32) / 16
+        ).requires_grad_()
         optimizer, state = Adam([*weights.values(), head]), {}  # type: ignore[var-annotated]
         start = time.process_time()
         while time.process_time() - start < seconds:
-            parts = [*data.all.draw(1024, 0.9, rng), *(data.all.draw(1024, 0.0, rng)[0] for _ in range(2))]
+            parts = [
+                *data.all.draw(1024, 0.9, rng),
+                *(data.all.draw(1024, 0.0, rng)[0] for _ in range(2)),
+            ]
             distinct, inverse = np.unique(np.concatenate(parts), return_inverse=True)
             x = encoder.inputs(data.observations[distinct])
-            outputs = (encoder.compute_layers(x, weights)[-1] @ head)[torch.from_numpy(inverse)].split(1024)
+            outputs = (encoder.compute_layers(x, weights)[-1] @ head)[
+                torch.from_numpy(inverse)
+            ].split(1024)
             allo_loss(*outputs, state=state).backward()
             optimizer.step(1e-3)
         with torch.no_grad():
-            functions = encoder.compute_layers(encoder.inputs(observations), weights)[-1] @ head
+            functions = (
+                encoder.compute_layers(encoder.inputs(observations), weights)[-1] @ head
+            )
     return np.asarray(functions.double().numpy()[:, 1:])
 
 
@@ -154,15 +179,30 @@ def compare_with_allo(
                 rival = learn_allo(data, observations, seconds, seed)
                 cosines.append((mean_cosine(name, functions), mean_cosine(name, rival)))
             ours, theirs = np.mean(cosines, axis=0)
-            yield Row(f"{name}, {kind}, mean cosine", float(ours), float(theirs), "ALLO, same seconds", "")
+            yield Row(
+                f"{name}, {kind}, mean cosine",
+                float(ours),
+                float(theirs),
+                "ALLO, same seconds",
+                "",
+            )
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Learned eigenfunctions against ALLO.")
-    parser.add_argument("grids", nargs="*", default=sorted(path.stem for path in GRIDS.glob("*.txt")))
-    parser.add_argument("--kinds", nargs="+", default=["xy", "jitter"], choices=["xy", "jitter", "frame"])
+    parser.add_argument(
+        "grids", nargs="*", default=sorted(path.stem for path in GRIDS.glob("*.txt"))
+    )
+    parser.add_argument(
+        "--kinds",
+        nargs="+",
+        default=["xy", "jitter"],
+        choices=["xy", "jitter", "frame"],
+    )
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=10.0)
     chosen = parser.parse_args()
-    for row in compare_with_allo(tuple(chosen.grids), tuple(chosen.kinds), chosen.seeds, chosen.seconds):
+    for row in compare_with_allo(
+        tuple(chosen.grids), tuple(chosen.kinds), chosen.seeds, chosen.seconds
+    ):
         print(row, flush=True)

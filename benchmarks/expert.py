@@ -80,7 +80,13 @@ def compute_diffusion_time(next_states, option_next):  # type: ignore[no-untyped
 
 
 def learn_q(  # type: ignore[no-untyped-def]
-    next_states, policy, start: int, goal: int, episodes: int, max_steps: int, rng: np.random.Generator
+    next_states,
+    policy,
+    start: int,
+    goal: int,
+    episodes: int,
+    max_steps: int,
+    rng: np.random.Generator,
 ) -> Array:
     """Returns of one run of Q-learning with options (Section 4.3), as a loop of Python over NumPy arrays."""
     n, n_actions = next_states.shape
@@ -105,7 +111,11 @@ def learn_q(  # type: ignore[no-untyped-def]
         state = start
         for _ in range(max_steps):
             best = np.flatnonzero(q[state] == q[state].max())
-            action = rng.integers(n_actions) if rng.random() < 0.01 else best[rng.integers(len(best))]
+            action = (
+                rng.integers(n_actions)
+                if rng.random() < 0.01
+                else best[rng.integers(len(best))]
+            )
             state = next_states[state, action]
             if state == goal:
                 returns[episode] = 1.0

@@ -39,7 +39,9 @@ def load_generator() -> Any:
     source = inspect.getsource(module)
     for old, new in REPAIRS.items():
         if old not in source:
-            raise SystemExit(f"another version of simpleoptions is installed: {old!r} is not in it")
+            raise SystemExit(
+                f"another version of simpleoptions is installed: {old!r} is not in it"
+            )
         source = source.replace(old, new)
     exec(compile(source, str(module.__file__), "exec"), vars(module))
     return module.EigenoptionGenerator
@@ -51,14 +53,20 @@ def make_rooms(text: str) -> Any:
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "map.txt"
-        path.write_text("\n".join(" ".join(line) for line in text.replace("G", ".").split("\n")))
+        path.write_text(
+            "\n".join(" ".join(line) for line in text.replace("G", ".").split("\n"))
+        )
         return DiscreteRoomEnvironment(str(path))
 
 
 def compare_discovery() -> Iterator[Row]:
     """All 208 eigenoptions of four rooms."""
     generator = load_generator()
-    text = (Path(eo.__file__).parent / "mdp" / "mazes" / "four-rooms.txt").read_text().strip()
+    text = (
+        (Path(eo.__file__).parent / "mdp" / "mazes" / "four-rooms.txt")
+        .read_text()
+        .strip()
+    )
     mdp = eo.maze(text)
     env, generate = make_rooms(text), generator(num_pvfs=mdp.n_states, gamma=0.9)
     theirs: list[Any] = []
@@ -66,8 +74,15 @@ def compare_discovery() -> Iterator[Row]:
         slow = measure(lambda: theirs.extend(generate.generate_options(env)))
     cells = [tuple(cell) for cell in np.asarray(mdp.coords).tolist()]
     vectors = np.array([[option.pvf[cell] for cell in cells] for option in theirs])
-    values = np.array([[option.state_values[cell] for cell in cells] for option in theirs])
+    values = np.array(
+        [[option.state_values[cell] for cell in cells] for option in theirs]
+    )
     ours = eo.solve(mdp, [eo.Purpose(e, str(i)) for i, e in enumerate(vectors)])
     assert np.abs(ours.value - values).max() < 1e-6
-    fast = min(measure(lambda: eo.discover(mdp, 2 * mdp.n_states, skip_zero=False)) for _ in range(5))
-    yield Row(f"all {len(theirs)} eigenoptions, four rooms", fast, slow, "simpleoptions")
+    fast = min(
+        measure(lambda: eo.discover(mdp, 2 * mdp.n_states, skip_zero=False))
+        for _ in range(5)
+    )
+    yield Row(
+        f"all {len(theirs)} eigenoptions, four rooms", fast, slow, "simpleoptions"
+    )

@@ -41,6 +41,7 @@ def compare(
 ) -> Row:
     """The best of several rounds in which both are called in turns, ours `repeat` times."""
     pairs = [
-        (measure(lambda: [ours() for _ in range(repeat)]) / repeat, measure(theirs)) for _ in range(rounds)
+        (measure(lambda: [ours() for _ in range(repeat)]) / repeat, measure(theirs))
+        for _ in range(rounds)
     ]
     return Row(name, min(a for a, _ in pairs), min(b for _, b in pairs), rival)

@@ -19,7 +19,12 @@ author = "the eigenoptions contributors"
 copyright = author
 version = release = eigenoptions.__version__
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_gallery.gen_gallery"]
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_gallery.gen_gallery",
+]
 exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py"]
 myst_enable_extensions = ["deflist", "colon_fence"]
 myst_heading_anchors = 3
@@ -40,7 +45,9 @@ html_css_files = ["tables.css"]
 html_title = f"eigenoptions {release}"
 
 
-def collect_pictures(block: Any, variables: dict[str, Any], settings: dict[str, Any]) -> str:
+def collect_pictures(
+    block: Any, variables: dict[str, Any], settings: dict[str, Any]
+) -> str:
     """Pictures that an example wrote beside itself, for its page."""
     source = Path(variables["src_file"])
     targets = []
@@ -69,7 +76,13 @@ suppress_warnings = ["config.cache"]
 
 
 def show_annotations_as_written(
-    app: Sphinx, what: str, name: str, value: Any, options: Any, signature: str | None, returns: str | None
+    app: Sphinx,
+    what: str,
+    name: str,
+    value: Any,
+    options: Any,
+    signature: str | None,
+    returns: str | None,
 ) -> tuple[str, str | None] | None:
     """Show ``NDArray[np.float64]`` as the source has it, not what it stands for."""
     if what not in ("function", "method", "class") or signature is None:
@@ -77,7 +90,9 @@ def show_annotations_as_written(
     written = inspect.signature(value)
     shown = [p for p in written.parameters.values() if p.name != "self"]
     result = None if what == "class" else written.return_annotation
-    text = stringify_signature(written.replace(parameters=shown), show_return_annotation=False)
+    text = stringify_signature(
+        written.replace(parameters=shown), show_return_annotation=False
+    )
     return text.replace("<factory>", "..."), result
 
 

@@ -9,9 +9,19 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def count_lines(path: str) -> int:
     """Lines of the tracked Python files (of the studio's page: all files) below a path."""
-    pattern = f"{path}*" if path.endswith("page/") else path if path.endswith(".py") else f"{path}*.py"
-    names = subprocess.check_output(["git", "ls-files", pattern], cwd=ROOT, text=True).split()
-    return sum(len((ROOT / name).read_text(encoding="utf-8").splitlines()) for name in names)
+    pattern = (
+        f"{path}*"
+        if path.endswith("page/")
+        else path
+        if path.endswith(".py")
+        else f"{path}*.py"
+    )
+    names = subprocess.check_output(
+        ["git", "ls-files", pattern], cwd=ROOT, text=True
+    ).split()
+    return sum(
+        len((ROOT / name).read_text(encoding="utf-8").splitlines()) for name in names
+    )
 
 
 def main() -> None:

@@ -23,7 +23,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 @cache
-def measure_diffusion(maze: str, n_options: int = 0, option_chance: float | None = None) -> str:
+def measure_diffusion(
+    maze: str, n_options: int = 0, option_chance: float | None = None
+) -> str:
     """The diffusion time of a maze with eigenoptions, in whole steps."""
     mdp = eo.maze(maze)
     options = eo.discover(mdp, n_options) if n_options else None
@@ -33,7 +35,9 @@ def measure_diffusion(maze: str, n_options: int = 0, option_chance: float | None
 def measure_diffusion_as_paper(n_options: int) -> str:
     """The same in four rooms with the options of eigenvalue zero counted, as in the paper."""
     mdp = eo.maze("four-rooms")
-    return f"{eo.diffusion_time(mdp, eo.discover(mdp, n_options, skip_zero=False)):,.0f}"
+    return (
+        f"{eo.diffusion_time(mdp, eo.discover(mdp, n_options, skip_zero=False)):,.0f}"
+    )
 
 
 def measure_learning(n_options: int) -> str:
@@ -55,19 +59,31 @@ def compare_slow_features() -> list[str]:
     true = eo.spectrum(eo.graph(mdp), 17, "combinatorial").vectors[:, 1:]
     cosines, times = [], []
     for whiten in (False, True):
-        found = eo.feature_spectrum(data, lambda s: features[np.asarray(s)], whiten=whiten)
+        found = eo.feature_spectrum(
+            data, lambda s: features[np.asarray(s)], whiten=whiten
+        )
         functions = features @ found.vectors[:, found.n_zero : found.n_zero + 16]
         centred = functions - functions.mean(axis=0)
         centred = centred / np.linalg.norm(centred, axis=0)
         cosines.append(np.abs((true * centred)[:, :10].sum(axis=0)).mean())
         purposes = [eo.Purpose(sign * f) for f in centred.T for sign in (1.0, -1.0)]
-        times.append(eo.diffusion_time(mdp, eo.solve(mdp, purposes), option_chance=0.05))
+        times.append(
+            eo.diffusion_time(mdp, eo.solve(mdp, purposes), option_chance=0.05)
+        )
     exact = eo.discover(mdp, 32, operator="combinatorial")
     times.append(eo.diffusion_time(mdp, exact, option_chance=0.05))
     return [*(f"{c:.2f}" for c in cosines), *(f"{t:.0f}" for t in times)]
 
 
-METHODS = ("eigen", "successor", "successor-goals", "covering", "covering-eigen", "diffusion", "neo")
+METHODS = (
+    "eigen",
+    "successor",
+    "successor-goals",
+    "covering",
+    "covering-eigen",
+    "diffusion",
+    "neo",
+)
 METHODS += ("betweenness", "bottleneck", "community", "random")
 
 
@@ -78,7 +94,9 @@ def compare_methods() -> list[str]:
         for maze in ("four-rooms", "rooms:2x2"):
             mdp = eo.maze(maze)
             options = eo.discover(mdp, None if method == "bottleneck" else 8, method)
-            numbers.append(f"{eo.diffusion_time(mdp, options, option_chance=0.05):,.0f}")
+            numbers.append(
+                f"{eo.diffusion_time(mdp, options, option_chance=0.05):,.0f}"
+            )
     return numbers
 
 
@@ -93,7 +111,11 @@ def read_exploration(space: str, n_options: int) -> list[str]:
     """Mean steps to the first visit of a state, without options and with the automatic setting, and their ratio."""
     rows = pd.read_csv(ROOT / "reproduction" / "exploration.csv")
     (row,) = rows[(rows.space == space) & (rows.options == n_options)].itertuples()
-    return [f"{row.primitive:,.0f}", f"{row.primitive * row.ratio:,.0f}", f"{row.ratio:.2f}"]
+    return [
+        f"{row.primitive:,.0f}",
+        f"{row.primitive * row.ratio:,.0f}",
+        f"{row.ratio:.2f}",
+    ]
 
 
 def count_functions() -> list[str]:
@@ -103,15 +125,26 @@ def count_functions() -> list[str]:
 
     def record(frame: Any, event: str, argument: object) -> None:
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(str(source)) and not code.co_name.startswith("<"):
+        if (
+            event == "call"
+            and code.co_filename.startswith(str(source))
+            and not code.co_name.startswith("<")
+        ):
             crossed.add((code.co_filename, code.co_name, code.co_firstlineno))
 
     eo.discover(mdp, 8)
     sys.setprofile(record)
     eo.discover(mdp, 8)
     sys.setprofile(None)
-    n_lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in source.rglob("*.py"))
-    return [str(len(crossed)), str(len({file for file, *_ in crossed})), f"{round(n_lines, -3):,}"]
+    n_lines = sum(
+        len(path.read_text(encoding="utf-8").splitlines())
+        for path in source.rglob("*.py")
+    )
+    return [
+        str(len(crossed)),
+        str(len({file for file, *_ in crossed})),
+        f"{round(n_lines, -3):,}",
+    ]
 
 
 FOUR_ROOMS = "four-rooms"
@@ -124,7 +157,10 @@ STATEMENTS: list[tuple[str, str, Callable[[], Sequence[str]]]] = [
     (
         "README.md",
         "| steps between two random cells of four rooms, 16 eigenoptions, one decision in twenty | {} | {} |",
-        lambda: [measure_diffusion(FOUR_ROOMS), measure_diffusion(FOUR_ROOMS, 16, 0.05)],
+        lambda: [
+            measure_diffusion(FOUR_ROOMS),
+            measure_diffusion(FOUR_ROOMS, 16, 0.05),
+        ],
     ),
     (
         "README.md",
@@ -151,8 +187,14 @@ STATEMENTS: list[tuple[str, str, Callable[[], Sequence[str]]]] = [
         lambda: [measure_diffusion_as_paper(4), measure_diffusion(FOUR_ROOMS, 4)],
     ),
     *(
-        ("docs/planner.md", f"| {maze}-{kind} | {{}} (", partial(read_ogbench, maze, kind))
-        for maze, kind in product(("medium", "large", "giant", "teleport"), ("navigate", "stitch"))
+        (
+            "docs/planner.md",
+            f"| {maze}-{kind} | {{}} (",
+            partial(read_ogbench, maze, kind),
+        )
+        for maze, kind in product(
+            ("medium", "large", "giant", "teleport"), ("navigate", "stitch")
+        )
     ),
     (
         "docs/choosing.md",
@@ -162,7 +204,8 @@ STATEMENTS: list[tuple[str, str, Callable[[], Sequence[str]]]] = [
     (
         "docs/methods.md",
         "".join(
-            f"| {name} | {{}} | {{}} |\n" for name in ("no options", *(f"`{method}`" for method in METHODS))
+            f"| {name} | {{}} | {{}} |\n"
+            for name in ("no options", *(f"`{method}`" for method in METHODS))
         ),
         compare_methods,
     ),
@@ -188,7 +231,10 @@ def find_differences(write: bool = False) -> list[str]:
         text = page.read_text(encoding="utf-8")
         # Line breaks are free, and a placeholder matches any number.
         pattern = (
-            re.escape(sentence).replace(r"\{\}", r"([\d.,]*\d)").replace(r"\ ", r"\s+").replace("\\\n", "\n")
+            re.escape(sentence)
+            .replace(r"\{\}", r"([\d.,]*\d)")
+            .replace(r"\ ", r"\s+")
+            .replace("\\\n", "\n")
         )
         match = re.search(pattern, text)
         if match is None:
@@ -197,7 +243,9 @@ def find_differences(write: bool = False) -> list[str]:
         numbers = list(compute())
         if list(match.groups()) == numbers:
             continue
-        differences.append(f"{name}: {', '.join(match.groups())} should be {', '.join(numbers)}")
+        differences.append(
+            f"{name}: {', '.join(match.groups())} should be {', '.join(numbers)}"
+        )
         if write:
             for i in range(len(numbers), 0, -1):
                 text = text[: match.start(i)] + numbers[i - 1] + text[match.end(i) :]
@@ -207,7 +255,9 @@ def find_differences(write: bool = False) -> list[str]:
 
 def main() -> None:
     """Print what differs; exit with 1 if something does and is not corrected."""
-    parser = argparse.ArgumentParser(description="Compare the numbers on the pages with the computed ones.")
+    parser = argparse.ArgumentParser(
+        description="Compare the numbers on the pages with the computed ones."
+    )
     parser.add_argument("--write", action="store_true", help="correct the pages")
     write = parser.parse_args().write
     differences = find_differences(write)

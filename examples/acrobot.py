@@ -24,7 +24,12 @@ def main() -> None:
     batch = eo.collect("Acrobot-v1", 4_000, n_envs=8)
     env = gym.make("Acrobot-v1")
     options = eo.discover(
-        batch, n_options=4, features="fourier", order=2, space=env.observation_space, n_actions=3
+        batch,
+        n_options=4,
+        features="fourier",
+        order=2,
+        space=env.observation_space,
+        n_actions=3,
     )
     options.save("acrobot.safetensors")
     learned = eo.load_options("acrobot.safetensors")
@@ -32,15 +37,22 @@ def main() -> None:
     print(learned, ahead, sep="\n")
 
     print("\noption  learned: steps, rise of its potential    look-ahead: steps, rise")
-    paths = [run_options(env, options, runs=4, max_steps=80, warm_up=0) for options in (learned, ahead)]
+    paths = [
+        run_options(env, options, runs=4, max_steps=80, warm_up=0)
+        for options in (learned, ahead)
+    ]
     points = {"learned": [], "look-ahead": []}
     for option, *ways in zip(learned, *paths, strict=True):
         steps = [np.mean([len(path) - 1 for path in some]) for some in ways]
         rise = [[option.reward(path[0], path[-1]) for path in some] for some in ways]
         mean = np.mean(rise, axis=1)
-        print(f"{option.label:>6}  {steps[0]:14.1f} {mean[0]:25.2f} {steps[1]:20.1f} {mean[1]:5.2f}")
+        print(
+            f"{option.label:>6}  {steps[0]:14.1f} {mean[0]:25.2f} {steps[1]:20.1f} {mean[1]:5.2f}"
+        )
         for kind, some, high in zip(points, ways, rise, strict=True):
-            points[kind] += [(len(path) - 1, y) for path, y in zip(some, high, strict=True)]
+            points[kind] += [
+                (len(path) - 1, y) for path, y in zip(some, high, strict=True)
+            ]
     figure, ax = plt.subplots(figsize=(3.5, 2.6), layout="constrained")
     for kind, pairs in points.items():
         ax.scatter(*np.transpose(pairs), s=6, label=kind)

@@ -37,7 +37,9 @@ for _ in range(4000):
         state, info = env.reset()
 
 best = q.argmax(axis=1)
-print(f"goal reached {goals} times; an option is the best choice in {np.sum(best >= 4)} of 104 states")
+print(
+    f"goal reached {goals} times; an option is the best choice in {np.sum(best >= 4)} of 104 states"
+)
 figure, (left, right) = plt.subplots(1, 2, figsize=(6.5, 3.4), layout="constrained")
 eo.plots.draw_values(left, rooms, q.max(axis=1), signed=False)
 eo.plots.draw_policy(right, rooms.coords, best)

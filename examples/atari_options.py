@@ -22,9 +22,13 @@ from eigenoptions.atari import Ram, collect_ram, published_starts, ram_options
 from eigenoptions.spectra.incidence import feature_spectrum
 
 n = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
-transitions = collect_ram("Freeway", published_starts("Freeway"), n, max_episode_frames=n)
+transitions = collect_ram(
+    "Freeway", published_starts("Freeway"), n, max_episode_frames=n
+)
 spectrum = feature_spectrum(transitions, Ram(), whiten=False)
-env = gym.make("ALE/Freeway-v5", obs_type="ram", frameskip=1, repeat_action_probability=0.0)
+env = gym.make(
+    "ALE/Freeway-v5", obs_type="ram", frameskip=1, repeat_action_probability=0.0
+)
 options = ram_options(spectrum, env)
 print(options)
 

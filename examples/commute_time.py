@@ -18,11 +18,19 @@ W = eo.graph(rooms)
 # (104, 104): one row per state.
 rows = eo.spectrum(W, k=None, operator="combinatorial").embedding("commute")
 steps = W.sum() * ((rows - rows[rooms.start]) ** 2).sum(axis=1)
-print(f"there and back: to the next cell {np.sort(steps)[1]:.0f} steps, to the farthest {steps.max():.0f}")
+print(
+    f"there and back: to the next cell {np.sort(steps)[1]:.0f} steps, to the farthest {steps.max():.0f}"
+)
 
 row, column = rooms.coords.T
-places = {"upper left": (row < 7) & (column < 6), "upper right": (row < 7) & (column > 6)}
-places |= {"lower left": (row >= 7) & (column < 6), "lower right": (row >= 7) & (column > 6)}
+places = {
+    "upper left": (row < 7) & (column < 6),
+    "upper right": (row < 7) & (column > 6),
+}
+places |= {
+    "lower left": (row >= 7) & (column < 6),
+    "lower right": (row >= 7) & (column > 6),
+}
 figure, (left, right) = plt.subplots(1, 2, figsize=(7, 3), layout="constrained")
 for name, inside in places.items():
     left.scatter(*rows[inside, 1:3].T, s=8, label=name)

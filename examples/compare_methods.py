@@ -20,4 +20,6 @@ for method in METHODS:
     curves[method] = eo.diffusion_curve(rooms, options, option_chance=CHANCE)
     steps = "  ".join(f"{curves[method][n]:6.0f}" for n in (0, 2, 4, 6, 8))
     print(f"{method:15} with 0, 2, 4, 6, 8 options: {steps}")
-eo.plots.save_figure(eo.plots.plot_diffusion(curves, width=6.5, height=3.5), "compare-methods.svg")
+eo.plots.save_figure(
+    eo.plots.plot_diffusion(curves, width=6.5, height=3.5), "compare-methods.svg"
+)

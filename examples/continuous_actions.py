@@ -17,7 +17,9 @@ import eigenoptions as eo
 
 
 def car() -> gym.Env:
-    return DiscretizeAction(gym.make("MountainCarContinuous-v0", max_episode_steps=200), bins=3)
+    return DiscretizeAction(
+        gym.make("MountainCarContinuous-v0", max_episode_steps=200), bins=3
+    )
 
 
 def highest(env: gym.Env, episodes: int = 10) -> float:
@@ -33,7 +35,9 @@ def highest(env: gym.Env, episodes: int = 10) -> float:
     return float(total / episodes)
 
 
-options = eo.discover(car, n_options=8, steps=5000, features="fourier").with_termination(patience=8)
+options = eo.discover(
+    car, n_options=8, steps=5000, features="fourier"
+).with_termination(patience=8)
 print(options)
 env = eo.OptionsWrapper(car(), options, option_chance=0.2)
 low, high = options.features.low, options.features.high
@@ -43,4 +47,6 @@ for i, ax in enumerate(axes):
     ax.set(title=options.labels[i], xlabel="position")
 axes[0].set_ylabel("velocity")
 eo.plots.save_figure(figure, "continuous-actions.svg")
-print(f"farthest position: {highest(car()):.2f} by random actions, {highest(env):.2f} with options")
+print(
+    f"farthest position: {highest(car()):.2f} by random actions, {highest(env):.2f} with options"
+)

@@ -30,7 +30,9 @@ one_way = replace(rooms, transition=table, name="one-way", goal=None)
 figure, axes = plt.subplots(2, 4, figsize=(8, 4.5), layout="constrained")
 for row, method in zip(axes, ("eigen", "neo"), strict=True):
     options = eo.discover(one_way, 4, method)
-    print(f"{method}: mean lengths {', '.join(f'{o.label} {o.mean_length:.1f}' for o in options)}")
+    print(
+        f"{method}: mean lengths {', '.join(f'{o.label} {o.mean_length:.1f}' for o in options)}"
+    )
     for ax, option in zip(row, options, strict=True):
         eo.plots.draw_policy(ax, rooms.coords, option.policy)
         ax.set_title(f"{method} {option.label}")

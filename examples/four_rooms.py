@@ -23,7 +23,9 @@ def main() -> None:
     print("\noption  eigenvalue  stops in  mean length")
     for option in options:
         stops = option.termination.sum()
-        print(f"{option.label:>6}  {option.eigenvalue:10.5f}  {stops:8d}  {option.mean_length:11.2f}")
+        print(
+            f"{option.label:>6}  {option.eigenvalue:10.5f}  {stops:8d}  {option.mean_length:11.2f}"
+        )
 
     eo.plots.save_figure(eo.plots.plot_options(options), "four-rooms.svg")
     options.save("four-rooms.safetensors")
@@ -33,7 +35,9 @@ def main() -> None:
         while (action := option.act(state)) != eo.TERMINATE:
             path.append("↑→↓←"[action])
             state = int(rooms.successors[state, action])
-        print(f"From the start {option.label} walks {''.join(path) or 'nowhere'} and stops in state {state}.")
+        print(
+            f"From the start {option.label} walks {''.join(path) or 'nowhere'} and stops in state {state}."
+        )
 
 
 if __name__ == "__main__":

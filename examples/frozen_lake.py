@@ -17,5 +17,7 @@ print(lake, options[:1], sep="\n\n")
 
 print("\noption  stops in  mean length")
 for option in options:
-    print(f"{option.label:>6}  {option.termination.sum():8d}  {option.mean_length:11.1f}")
+    print(
+        f"{option.label:>6}  {option.termination.sum():8d}  {option.mean_length:11.1f}"
+    )
 eo.plots.save_figure(eo.plots.plot_options(options), "frozen-lake.svg")

@@ -21,9 +21,13 @@ second = eo.solve(rooms, eo.discover(wide, n_options=4).purposes)
 print(f"{wide!r}\nfirst {first!r}\nsecond {second!r}")
 for name, options in (("first", first), ("second", second), ("both", first + second)):
     time = eo.diffusion_time(rooms, options, option_chance=0.05)
-    print(f"diffusion time, {name} level{'s' if name == 'both' else ''}: {time:.0f} steps")
+    print(
+        f"diffusion time, {name} level{'s' if name == 'both' else ''}: {time:.0f} steps"
+    )
 shown = [
-    (f"level {level}: {o.label}", o.policy) for level, options in ((1, first), (2, second)) for o in options
+    (f"level {level}: {o.label}", o.policy)
+    for level, options in ((1, first), (2, second))
+    for o in options
 ]
 figure, axes = plt.subplots(2, 4, figsize=(8, 4.5), layout="constrained")
 for ax, (title, policy) in zip(axes.flat, shown, strict=True):

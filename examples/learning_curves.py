@@ -21,5 +21,9 @@ records = {
 }
 for name, record in records.items():
     last = record.returns[:, -10:].mean()
-    print(f"{name:19} mean return {record.returns.mean():.2f}, in the last 10 episodes {last:.2f}")
-eo.plots.save_figure(eo.plots.plot_learning(records, width=6.5, height=3.5), "learning-curves.svg")
+    print(
+        f"{name:19} mean return {record.returns.mean():.2f}, in the last 10 episodes {last:.2f}"
+    )
+eo.plots.save_figure(
+    eo.plots.plot_learning(records, width=6.5, height=3.5), "learning-curves.svg"
+)

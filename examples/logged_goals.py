@@ -31,9 +31,13 @@ position, goal = np.array([3.0, 1.0]), np.array([7.0, 1.0])
 way = [position]
 while np.linalg.norm(way[-1] - goal) > 0.2 and len(way) < 200:
     way.append(move(way[-1], planner.act(way[-1], goal)))
-print(f"{planner}: from {position} to {goal} in {len(way) - 1} steps; straight on there is a wall")
+print(
+    f"{planner}: from {position} to {goal} in {len(way) - 1} steps; straight on there is a wall"
+)
 figure, ax = plt.subplots(figsize=(5, 3.2), layout="constrained")
-image = ax.scatter(*planner.centers.T, c=-planner.potential(goal), s=120, marker="s", cmap="viridis")
+image = ax.scatter(
+    *planner.centers.T, c=-planner.potential(goal), s=120, marker="s", cmap="viridis"
+)
 ax.plot(*np.array(way).T, color="red")
 figure.colorbar(image, label="distance, -log Z")
 eo.plots.save_figure(figure, "logged-goals.svg")

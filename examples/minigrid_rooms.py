@@ -20,5 +20,9 @@ wrapped = eo.OptionsWrapper(env, options)
 for i, option in enumerate(options):
     wrapped.reset()
     *_, info = wrapped.step(wrapped.n_primitive + i)
-    print(f"{option.label} takes {info['duration']} steps; its mean length is {option.mean_length:.1f}")
-eo.plots.save_figure(eo.plots.plot_options(options[:1], width=6.5), "minigrid-rooms.svg")
+    print(
+        f"{option.label} takes {info['duration']} steps; its mean length is {option.mean_length:.1f}"
+    )
+eo.plots.save_figure(
+    eo.plots.plot_options(options[:1], width=6.5), "minigrid-rooms.svg"
+)

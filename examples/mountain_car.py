@@ -18,21 +18,33 @@ from eigenoptions.envs import run_options
 def main() -> None:
     goals = 0
     for now in eo.cycle(
-        "MountainCar-v0", features="fourier", order=5, n_options=8, steps=2000, rounds=4, n_envs=4
+        "MountainCar-v0",
+        features="fourier",
+        order=5,
+        n_options=8,
+        steps=2000,
+        rounds=4,
+        n_envs=4,
     ):
         goals += int(now.transitions.terminated.sum())
-        print(f"{now.steps:6d} steps: {now.seen:4d} cells seen, goal reached {goals:2d} times")
+        print(
+            f"{now.steps:6d} steps: {now.seen:4d} cells seen, goal reached {goals:2d} times"
+        )
 
     options = now.options
     paths = run_options("MountainCar-v0", options, runs=4, max_steps=200)
     print("\noption  mean length  stops at position, velocity")
     for option, ways in zip(options, paths, strict=True):
         length = sum(len(way) - 1 for way in ways) / len(ways)
-        ends = ", ".join(f"({x:.1f}, {v:.2f})" for x, v in (way[-1] for way in ways[:4]))
+        ends = ", ".join(
+            f"({x:.1f}, {v:.2f})" for x, v in (way[-1] for way in ways[:4])
+        )
         print(f"{option.label:>6}  {length:11.1f}  {ends}")
 
     low, high = options.features.low, options.features.high
-    figure, axes = plt.subplots(2, 4, figsize=(9, 4.5), sharex=True, sharey=True, layout="constrained")
+    figure, axes = plt.subplots(
+        2, 4, figsize=(9, 4.5), sharex=True, sharey=True, layout="constrained"
+    )
     for i, ax in enumerate(axes.flat):
         eo.plots.draw_landscape(ax, options[i : i + 1].potential, low, high, paths[i])
         ax.set(title=options.labels[i], xlabel="position", ylabel="velocity")

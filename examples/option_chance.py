@@ -23,9 +23,17 @@ def main() -> None:
     print("options  best chance  diffusion time  uniform choice  none")
     for n in (4, 8, 32):
         best = eo.best_option_chance(rooms, options[:n])
-        row = (best.diffusion_time, best.uniform_diffusion_time, best.primitive_diffusion_time)
-        print(f"{n:7d}  {best.chance:11.3f}  {row[0]:14.1f}  {row[1]:14.1f}  {row[2]:4.0f}")
-        lines[f"{n} options"] = [eo.diffusion_time(rooms, options[:n], option_chance=c) for c in chances]
+        row = (
+            best.diffusion_time,
+            best.uniform_diffusion_time,
+            best.primitive_diffusion_time,
+        )
+        print(
+            f"{n:7d}  {best.chance:11.3f}  {row[0]:14.1f}  {row[1]:14.1f}  {row[2]:4.0f}"
+        )
+        lines[f"{n} options"] = [
+            eo.diffusion_time(rooms, options[:n], option_chance=c) for c in chances
+        ]
     figure, ax = plt.subplots(figsize=(4.5, 3), layout="constrained")
     eo.plots.draw_curves(ax, chances, lines)
     ax.set(xlabel="chance of an option", ylabel="diffusion time", yscale="log")

@@ -29,14 +29,23 @@ class KeyAndDoor(gym.Env):
         return CELLS.index(self.cell), {}
 
     def step(self, action):
-        (row, column, key), (down, right) = self.cell, ((-1, 0), (0, 1), (1, 0), (0, -1))[action]
+        (row, column, key), (down, right) = (
+            self.cell,
+            ((-1, 0), (0, 1), (1, 0), (0, -1))[action],
+        )
         to = (row + down, column + right)
         to = (*to, int(key or to == (4, 0)))
         self.cell = to if to in CELLS else self.cell
         return CELLS.index(self.cell), 0.0, False, False, {}
 
 
-mdp = replace(eo.from_env(KeyAndDoor()), coords=[(r, c + 6 * k) for r, c, k in CELLS], name="key and door")
+mdp = replace(
+    eo.from_env(KeyAndDoor()),
+    coords=[(r, c + 6 * k) for r, c, k in CELLS],
+    name="key and door",
+)
 options = eo.discover(mdp, n_options=4)
 print(mdp, options[:2], sep="\n\n")
-eo.plots.save_figure(eo.plots.plot_options(options, columns=2, width=6.5), "own-environment.svg")
+eo.plots.save_figure(
+    eo.plots.plot_options(options, columns=2, width=6.5), "own-environment.svg"
+)

@@ -19,8 +19,13 @@ import eigenoptions as eo
 def waves(obs):
     """(N, 3) cosine, sine and speed to (N, 20): waves in the angle times powers of the speed."""
     angle, speed = np.arctan2(obs[:, 1], obs[:, 0]), obs[:, 2] / 8
-    around = [np.ones(len(obs)), *(f(k * angle) for k in (1, 2) for f in (np.cos, np.sin))]
-    return np.stack([wave * speed**power for wave in around for power in range(4)], axis=1)
+    around = [
+        np.ones(len(obs)),
+        *(f(k * angle) for k in (1, 2) for f in (np.cos, np.sin)),
+    ]
+    return np.stack(
+        [wave * speed**power for wave in around for power in range(4)], axis=1
+    )
 
 
 env = DiscretizeAction(gym.make("Pendulum-v1"), bins=3)
@@ -29,8 +34,13 @@ print(options)
 figure, axes = plt.subplots(2, 2, figsize=(6.5, 4.5), layout="constrained")
 runs = eo.envs.run_options(env, options, runs=8, max_steps=60)
 for ax, option, paths in zip(axes.flat, options, runs, strict=True):
-    phase = [np.stack([np.arctan2(way[:, 1], way[:, 0]), way[:, 2]], axis=1) for way in paths]
-    groups = {"path": np.concatenate(phase), "end": np.stack([way[-1] for way in phase])}
+    phase = [
+        np.stack([np.arctan2(way[:, 1], way[:, 0]), way[:, 2]], axis=1) for way in paths
+    ]
+    groups = {
+        "path": np.concatenate(phase),
+        "end": np.stack([way[-1] for way in phase]),
+    }
     print(f"{option.label}: mean speed at the end {groups['end'][:, 1].mean():5.1f}")
     for name, points in groups.items():
         ax.scatter(*np.transpose(points), s=6, label=name)

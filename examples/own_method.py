@@ -37,5 +37,7 @@ print("places:", [tuple(rooms.coords[o.termination][0].tolist()) for o in option
 print(
     f"diffusion time: {eo.diffusion_time(rooms, options, option_chance=0.05):.0f} steps with these options,"
 )
-print(f"{eo.diffusion_time(rooms, eo.discover(rooms, 4), option_chance=0.05):.0f} with 4 eigenoptions")
+print(
+    f"{eo.diffusion_time(rooms, eo.discover(rooms, 4), option_chance=0.05):.0f} with 4 eigenoptions"
+)
 eo.plots.save_figure(eo.plots.plot_options(options), "own-method.svg")

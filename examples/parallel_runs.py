@@ -29,8 +29,13 @@ def main(engine: str) -> None:
     numbers, seeds = (0, 4, 32), range(4)
     # The engine is "serial", "processes" or "ray".
     with eo.parallel.using(engine):
-        found = eo.parallel.run_jobs(returns, [(n, seed) for n in numbers for seed in seeds])
-    curves = {f"{n} options": np.concatenate(found[4 * i : 4 * i + 4]) for i, n in enumerate(numbers)}
+        found = eo.parallel.run_jobs(
+            returns, [(n, seed) for n in numbers for seed in seeds]
+        )
+    curves = {
+        f"{n} options": np.concatenate(found[4 * i : 4 * i + 4])
+        for i, n in enumerate(numbers)
+    }
     for name, runs in curves.items():
         print(f"{name:>10}: mean return {runs.mean():.2f} over {len(runs)} runs")
     figure, ax = plt.subplots(figsize=(6.5, 3), layout="constrained")

@@ -18,7 +18,10 @@ import numpy as np
 import eigenoptions as eo
 
 cells, frames = eo.maze("four-rooms").coords, np.zeros((104, 13, 13), dtype=np.uint8)
-frames[:, *cells.T], frames[np.arange(104), *cells.T] = 100, 255  # cells are grey, the agent is white
+frames[:, *cells.T], frames[np.arange(104), *cells.T] = (
+    100,
+    255,
+)  # cells are grey, the agent is white
 frames = np.kron(frames, np.ones((1, 6, 6), dtype=np.uint8))
 
 
@@ -31,19 +34,32 @@ def make_env() -> gym.Env:
 skills = eo.discover(make_env, 8, features="deep", steps=20_000, training_steps=150)
 for chance in (0.0, 0.1):
     env = eo.OptionsWrapper(make_env(), skills, option_chance=chance, record_steps=True)
-    rng, q, steps, goals = np.random.default_rng(0), defaultdict(lambda: np.zeros(4)), 0, 0
+    rng, q, steps, goals = (
+        np.random.default_rng(0),
+        defaultdict(lambda: np.zeros(4)),
+        0,
+        0,
+    )
     before, _ = env.reset(seed=env.action_space.seed(0))
     while steps < 2000:
         greedy = q[before.tobytes()].any() and rng.random() < 0.5
         action = q[before.tobytes()].argmax() if greedy else env.action_space.sample()
         after, reward, goal, late, info = env.step(action)
         for s, a, r, s2, *_ in info.get("steps") or [(before, action, reward, after)]:
-            q[s.tobytes()][a] += 0.5 * (r + 0.9 * q[s2.tobytes()].max() - q[s.tobytes()][a])
+            q[s.tobytes()][a] += 0.5 * (
+                r + 0.9 * q[s2.tobytes()].max() - q[s.tobytes()][a]
+            )
         steps, goals = steps + info["duration"], goals + goal
         before = env.reset()[0] if goal or late else after
-    print(f"2,000 steps, an option in {chance:.0%} of random decisions: goal reached {goals} times")
+    print(
+        f"2,000 steps, an option in {chance:.0%} of random decisions: goal reached {goals} times"
+    )
 
-names, heights, policies = skills.labels, skills.potential(frames), skills.actions(frames)
+names, heights, policies = (
+    skills.labels,
+    skills.potential(frames),
+    skills.actions(frames),
+)
 figure, axes = plt.subplots(2, 4, figsize=(8, 4.5), layout="constrained")
 for column, i in enumerate(range(0, 8, 2)):
     eo.plots.draw_values(axes[0, column], cells, heights[i])

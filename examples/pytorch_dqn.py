@@ -49,12 +49,16 @@ def act(state: int, mask: np.ndarray) -> int:
 
 def learn(batch_size: int = 128) -> None:
     columns = zip(*random.choices(replay, k=batch_size), strict=True)
-    state, action, reward, after, discount, mask = (torch.as_tensor(np.array(column)) for column in columns)
+    state, action, reward, after, discount, mask = (
+        torch.as_tensor(np.array(column)) for column in columns
+    )
     with torch.no_grad():
         # Double DQN: the network chooses, the target network evaluates. A maximum over many options overestimates.
         best = net(after).masked_fill(mask == 0, -torch.inf).argmax(dim=1, keepdim=True)
         goal = reward + discount * target(after).gather(1, best)[:, 0]
-    loss = nn.functional.smooth_l1_loss(net(state).gather(1, action[:, None])[:, 0], goal.float())
+    loss = nn.functional.smooth_l1_loss(
+        net(state).gather(1, action[:, None])[:, 0], goal.float()
+    )
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
@@ -64,14 +68,35 @@ steps = updates = 0
 state, info = env.reset(seed=0)
 for decision in range(3000):
     explores = rng.random() < max(0.05, 1 - decision / 2000)
-    before, action = state, int(env.action_space.sample()) if explores else act(state, info["action_mask"])
+    before, action = (
+        state,
+        int(env.action_space.sample()) if explores else act(state, info["action_mask"]),
+    )
     state, reward, terminated, truncated, info = env.step(action)
-    replay.append((before, action, reward, state, (not terminated) * info["discount"], info["action_mask"]))
+    replay.append(
+        (
+            before,
+            action,
+            reward,
+            state,
+            (not terminated) * info["discount"],
+            info["action_mask"],
+        )
+    )
     # The primitive steps inside an option are transitions too.
     path = info.get("steps", ())
     for step in path:
         discount = 0.0 if terminated and step is path[-1] else step.discount
-        replay.append((step.obs, step.action, step.reward, step.next_obs, discount, step.action_mask))
+        replay.append(
+            (
+                step.obs,
+                step.action,
+                step.reward,
+                step.next_obs,
+                discount,
+                step.action_mask,
+            )
+        )
     # By primitive steps, not by decisions: with options there are fewer decisions to learn from.
     steps += info["duration"]
     while steps // 4 > updates:
@@ -86,8 +111,12 @@ for decision in range(3000):
 while not over:
     state, _, terminated, truncated, info = env.step(act(state, info["action_mask"]))
     over, steps = terminated or truncated, steps + info["duration"]
-print(f"{'Reached the goal' if terminated else 'Gave up'} after {steps} steps; shortest path: 20.")
-best = [act(s, np.append(np.ones(4, bool), options.initiation[:, s])) for s in range(104)]
+print(
+    f"{'Reached the goal' if terminated else 'Gave up'} after {steps} steps; shortest path: 20."
+)
+best = [
+    act(s, np.append(np.ones(4, bool), options.initiation[:, s])) for s in range(104)
+]
 figure, ax = plt.subplots(figsize=(3.5, 3.5), layout="constrained")
 eo.plots.draw_policy(ax, rooms.coords, best)
 ax.set_title("greedy choice")

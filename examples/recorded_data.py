@@ -23,11 +23,17 @@ exact = eo.discover(table, n_options=2, operator="combinatorial")
 figure, axes = plt.subplots(1, 4, figsize=(8, 2.3), layout="constrained")
 for ax, n in zip(axes, (500, 2_000, 20_000), strict=False):
     # Arrays under the names of D4RL or CleanRL, replay buffers, Minari data sets and lists of steps are read.
-    data = {"observations": log.obs[:n], "actions": log.action[:n], "next_observations": log.next_obs[:n]}
+    data = {
+        "observations": log.obs[:n],
+        "actions": log.action[:n],
+        "next_observations": log.next_obs[:n],
+    }
     found = eo.discover(data, n_options=2, space=Discrete(104), n_actions=4)
     seen = len(np.unique([log.obs[:n], log.next_obs[:n]]))
     equal = max(np.mean(found.policy[sign] == exact.policy[0]) for sign in (0, 1))
-    print(f"{n:6d} steps: {seen:3d} of 104 states seen, {equal:.0%} of the actions as in the exact option")
+    print(
+        f"{n:6d} steps: {seen:3d} of 104 states seen, {equal:.0%} of the actions as in the exact option"
+    )
     eo.plots.draw_policy(ax, rooms, found.policy[0])
     ax.set_title(f"{n:,} steps")
 eo.plots.draw_policy(axes[3], rooms, exact.policy[0])

@@ -29,14 +29,24 @@ def main() -> None:
     for run in range(RUNS):
         for i, n in enumerate(SIZES):
             batch = eo.collect(table, n, rng=run)
-            options = eo.discover(batch, 2 * K, space=Discrete(table.n_states), n_actions=table.n_actions)
-            found = np.stack([purpose.potential for purpose in options.purposes[::2]], axis=1)
+            options = eo.discover(
+                batch, 2 * K, space=Discrete(table.n_states), n_actions=table.n_actions
+            )
+            found = np.stack(
+                [purpose.potential for purpose in options.purposes[::2]], axis=1
+            )
             angle[run, i] = np.rad2deg(subspace_angles(found, exact))[0]
             signs = np.where((found * exact).sum(axis=0) < 0, -1, 1)
             pairs = zip(options.policy.reshape(K, 2, -1), signs, truth, strict=True)
-            equal[run, i] = np.mean([policy[::sign] == other for policy, sign, other in pairs])
-    for n, degrees, share in zip(SIZES, angle.mean(axis=0), equal.mean(axis=0), strict=True):
-        print(f"{n:6d} transitions: largest angle {degrees:6.2f} degrees, equal actions {share:.1%}")
+            equal[run, i] = np.mean(
+                [policy[::sign] == other for policy, sign, other in pairs]
+            )
+    for n, degrees, share in zip(
+        SIZES, angle.mean(axis=0), equal.mean(axis=0), strict=True
+    ):
+        print(
+            f"{n:6d} transitions: largest angle {degrees:6.2f} degrees, equal actions {share:.1%}"
+        )
     lines = {"largest principal angle, degrees": angle, "share of equal actions": equal}
     figure, axes = plt.subplots(1, 2, figsize=(6.5, 2.6), layout="constrained")
     for ax, (name, y) in zip(axes, lines.items(), strict=True):

@@ -16,7 +16,11 @@ options.save("saved-options.safetensors")
 some = eo.load_options("saved-options.safetensors", rooms, only=[0, 8, 16, 24])
 print(repr(some))
 print(
-    {key: some.provenance[key] for key in sorted(some.provenance) if key in ("method", "operator", "source")}
+    {
+        key: some.provenance[key]
+        for key in sorted(some.provenance)
+        if key in ("method", "operator", "source")
+    }
 )
 # A file of another maze is refused.
 try:

@@ -28,7 +28,12 @@ def main() -> None:
     env = OptionsWrapper(
         Monitor(maze), options, gamma=0.9, record_steps=True
     )  # Monitor counts primitive steps
-    often = {"learning_starts": 300, "train_freq": 4, "gradient_steps": 2, "target_update_interval": 40}
+    often = {
+        "learning_starts": 300,
+        "train_freq": 4,
+        "gradient_steps": 2,
+        "target_update_interval": 40,
+    }
     kind = {"double": True, "policy_kwargs": {"net_arch": [64]}}
     kind |= {"batch_size": 64, "exploration_fraction": 0.6}
     agent = OptionsDQN("MlpPolicy", env, 4e-3, gamma=0.9, seed=0, **often, **kind)
@@ -36,10 +41,14 @@ def main() -> None:
 
     (state, _), over, steps = env.reset(seed=1), False, 0
     while not over:
-        action, _ = agent.predict(state, deterministic=True, action_masks=env.action_masks())
+        action, _ = agent.predict(
+            state, deterministic=True, action_masks=env.action_masks()
+        )
         state, _, terminated, truncated, info = env.step(action)
         over, steps = terminated or truncated, steps + info["duration"]
-    print(f"{'Reached the goal' if terminated else 'Gave up'} after {steps} steps; shortest path: 20.")
+    print(
+        f"{'Reached the goal' if terminated else 'Gave up'} after {steps} steps; shortest path: 20."
+    )
     best, _ = agent.predict(np.arange(104), deterministic=True)
     figure, ax = plt.subplots(figsize=(3.5, 3.5), layout="constrained")
     eo.plots.draw_policy(ax, rooms.coords, best)

@@ -17,7 +17,11 @@ from stable_baselines3.common.monitor import Monitor
 
 import eigenoptions as eo
 from eigenoptions.envs import OptionsWrapper
-from eigenoptions.envs.sb3 import SMDPDiscounts, SMDPMaskableRolloutBuffer, prefer_actions
+from eigenoptions.envs.sb3 import (
+    SMDPDiscounts,
+    SMDPMaskableRolloutBuffer,
+    prefer_actions,
+)
 
 
 def main() -> None:
@@ -25,7 +29,9 @@ def main() -> None:
     rooms = eo.maze("four-rooms")
     options = eo.discover(rooms, n_options=8)
     maze = gym.make("eigenoptions/FourRooms-v0", max_episode_steps=500)
-    env = OptionsWrapper(Monitor(maze), options, gamma=0.95)  # Monitor inside: it counts primitive steps
+    env = OptionsWrapper(
+        Monitor(maze), options, gamma=0.95
+    )  # Monitor inside: it counts primitive steps
     size = {"n_steps": 64, "batch_size": 64, "n_epochs": 5, "ent_coef": 0.01}
     kind = {"rollout_buffer_class": SMDPMaskableRolloutBuffer}
     agent = MaskablePPO("MlpPolicy", env, 2e-3, gamma=0.95, seed=0, **size, **kind)
@@ -34,10 +40,14 @@ def main() -> None:
 
     (state, _), over, steps = env.reset(seed=1), False, 0
     while not over:
-        action, _ = agent.predict(state, deterministic=True, action_masks=env.action_masks())
+        action, _ = agent.predict(
+            state, deterministic=True, action_masks=env.action_masks()
+        )
         state, _, terminated, truncated, info = env.step(action)
         over, steps = terminated or truncated, steps + info["duration"]
-    print(f"{'Reached the goal' if terminated else 'Gave up'} after {steps} steps; shortest path: 20.")
+    print(
+        f"{'Reached the goal' if terminated else 'Gave up'} after {steps} steps; shortest path: 20."
+    )
     masks = np.vstack([np.ones((4, 104)), options.initiation]).T
     best, _ = agent.predict(np.arange(104), action_masks=masks, deterministic=True)
     figure, ax = plt.subplots(figsize=(3.5, 3.5), layout="constrained")

@@ -27,9 +27,19 @@ def main() -> None:
     rooms = eo.maze("four-rooms")
     options = eo.discover(rooms, n_options=8)
     maze = gym.make("eigenoptions/FourRooms-v0", max_episode_steps=500)
-    env = OptionsWrapper(Monitor(maze), options, gamma=0.95)  # Monitor inside: it counts primitive steps
+    env = OptionsWrapper(
+        Monitor(maze), options, gamma=0.95
+    )  # Monitor inside: it counts primitive steps
     size = {"n_steps": 64, "batch_size": 64, "n_epochs": 5, "ent_coef": 0.01}
-    agent = PPO("MlpPolicy", env, 2e-3, gamma=0.95, seed=0, rollout_buffer_class=SMDPRolloutBuffer, **size)
+    agent = PPO(
+        "MlpPolicy",
+        env,
+        2e-3,
+        gamma=0.95,
+        seed=0,
+        rollout_buffer_class=SMDPRolloutBuffer,
+        **size,
+    )
     prefer_actions(agent)  # options are rare at the start
     agent.learn(2500, callback=SMDPDiscounts())
 
@@ -38,7 +48,9 @@ def main() -> None:
         action, _ = agent.predict(state, deterministic=True)
         state, _, terminated, truncated, info = env.step(action)
         over, steps = terminated or truncated, steps + info["duration"]
-    print(f"{'Reached the goal' if terminated else 'Gave up'} after {steps} steps; shortest path: 20.")
+    print(
+        f"{'Reached the goal' if terminated else 'Gave up'} after {steps} steps; shortest path: 20."
+    )
     best, _ = agent.predict(np.arange(104), deterministic=True)
     figure, ax = plt.subplots(figsize=(3.5, 3.5), layout="constrained")
     eo.plots.draw_policy(ax, rooms.coords, best)

@@ -16,7 +16,9 @@ import eigenoptions as eo
 from eigenoptions.options.exploration import tune_exploration
 from eigenoptions.options.walks import walk
 
-logging.getLogger("eigenoptions").setLevel(logging.ERROR)  # some of the options stop at small hills
+logging.getLogger("eigenoptions").setLevel(
+    logging.ERROR
+)  # some of the options stop at small hills
 rooms = eo.maze("rooms:4x4")
 options = eo.discover(rooms, n_options=8)
 best = tune_exploration(rooms, options)
@@ -24,7 +26,10 @@ ways = {
     "primitive actions": (0.0, 0.0),
     "8 options, one decision in twenty": (0.05, 0.0),
     "the same, stopped with probability 0.1": (0.05, 0.1),
-    f"automatic: {best.option_chance:g} and {best.stop_chance:g}": (best.option_chance, best.stop_chance),
+    f"automatic: {best.option_chance:g} and {best.stop_chance:g}": (
+        best.option_chance,
+        best.stop_chance,
+    ),
 }
 
 figure, ax = plt.subplots(figsize=(6, 3.5), layout="constrained")

@@ -27,4 +27,6 @@ for option in options:
     starts, stops = option.initiation.sum(), option.termination.sum()
     print(f"{option.label:>6}  {starts:12d}  {stops:8d}  {option.mean_length:11.1f}")
 longest = int(np.argmax(options.mean_length))
-eo.plots.save_figure(eo.plots.plot_options(options[longest : longest + 1], width=6.5), "taxi.svg")
+eo.plots.save_figure(
+    eo.plots.plot_options(options[longest : longest + 1], width=6.5), "taxi.svg"
+)

@@ -17,12 +17,18 @@ rooms = eo.maze("four-rooms")
 figure, axes = plt.subplots(1, 2, figsize=(6.5, 3.4), layout="constrained")
 for ax, name, n in zip(axes, ("actions only", "8 options"), (0, 8), strict=True):
     envs = gym.make_vec("eigenoptions/FourRooms-v0", num_envs=256)
-    envs = eo.OptionsVectorWrapper(envs, eo.discover(rooms, n), option_chance=0.05) if n else envs
+    envs = (
+        eo.OptionsVectorWrapper(envs, eo.discover(rooms, n), option_chance=0.05)
+        if n
+        else envs
+    )
     states, _ = envs.reset(seed=0)
     envs.action_space.seed(0)
     visits, decisions = np.zeros(rooms.n_states), 0
     for _ in range(200):
-        states, reward, terminated, truncated, infos = envs.step(envs.action_space.sample())
+        states, reward, terminated, truncated, infos = envs.step(
+            envs.action_space.sample()
+        )
         decisions += int(np.sum(infos.get("complete", 256)))
         visits += np.bincount(states, minlength=rooms.n_states)
     share = visits / visits.sum()

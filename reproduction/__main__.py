@@ -22,17 +22,38 @@ from reproduction.report import Outcome, paper_settings, print_claims, write_rep
 def main(arguments: Sequence[str]) -> None:
     """Run the experiments that have no results yet, and write a page about all that have."""
     parser = argparse.ArgumentParser("python -m reproduction", description=__doc__)
-    parser.add_argument("--only", default="", metavar="NAME,...", help="experiments to run (default: all)")
-    parser.add_argument("--quick", action="store_true", help="small runs that check that everything works")
-    parser.add_argument("--atari", action="store_true", help="run the games instead of using stored results")
-    parser.add_argument("--out", type=Path, default=Path("report"), metavar="DIR", help="default: report")
+    parser.add_argument(
+        "--only",
+        default="",
+        metavar="NAME,...",
+        help="experiments to run (default: all)",
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="small runs that check that everything works",
+    )
+    parser.add_argument(
+        "--atari",
+        action="store_true",
+        help="run the games instead of using stored results",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("report"),
+        metavar="DIR",
+        help="default: report",
+    )
     options = parser.parse_args(arguments)
     experiments = [*find_experiments(), *atari.EXPERIMENTS]
     names = [e.name for e in experiments]
     chosen = [name for name in options.only.split(",") if name] or names
     for name in chosen:
         if name not in names:
-            raise ValueError(f"no experiment called {name!r}: choose from {', '.join(names)}")
+            raise ValueError(
+                f"no experiment called {name!r}: choose from {', '.join(names)}"
+            )
     outcomes, missing = [], []
     with open_lab(options.out, quick=options.quick, atari=options.atari) as lab:
         for experiment in experiments:
@@ -57,12 +78,21 @@ def run_experiment(lab: Lab, experiment: Experiment) -> Outcome:
 
 if __name__ == "__main__":
     try:
-        if sys.argv[1:2] in (["atari"], ["arena"], ["ogbench"], ["shaping"], ["exploration"]):
+        if sys.argv[1:2] in (
+            ["atari"],
+            ["arena"],
+            ["ogbench"],
+            ["shaping"],
+            ["exploration"],
+        ):
             import_module(f"reproduction.{sys.argv[1]}").main(sys.argv[2:])
         else:
             main(sys.argv[1:])
     except KeyboardInterrupt:
-        print("interrupted: the same command continues where this run stopped", file=sys.stderr)
+        print(
+            "interrupted: the same command continues where this run stopped",
+            file=sys.stderr,
+        )
         sys.exit(130)
     except (ValueError, OSError, ImportError) as error:
         sys.exit(" ".join([f"error: {error}", *getattr(error, "__notes__", [])]))

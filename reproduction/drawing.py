@@ -26,13 +26,20 @@ COLORS = {
 }
 
 
-def make_maps(n: int, width: float = 6.75, columns: int = 4) -> tuple[Figure, list[Axes]]:
+def make_maps(
+    n: int, width: float = 6.75, columns: int = 4
+) -> tuple[Figure, list[Axes]]:
     """Figure with axes for `n` mazes."""
     return make_graphs(n, width, columns, height=width / max(min(n, columns), 3) + 0.2)
 
 
 def make_graphs(
-    n: int, width: float = 6.75, columns: int = 4, height: float = 0, ylabel: str = "", **subplots: Any
+    n: int,
+    width: float = 6.75,
+    columns: int = 4,
+    height: float = 0,
+    ylabel: str = "",
+    **subplots: Any,
 ) -> tuple[Figure, list[Axes]]:
     """Figure with axes for `n` graphs of curves; the leftmost have the `ylabel`."""
     columns = min(n, columns)
@@ -47,19 +54,37 @@ def make_graphs(
 
 def add_legend(figure: Figure, columns: int = 4) -> Figure:
     """Add one legend of the lines of all axes below them, and return the figure."""
-    pairs = [pair for ax in figure.axes for pair in zip(*ax.get_legend_handles_labels(), strict=True)]
+    pairs = [
+        pair
+        for ax in figure.axes
+        for pair in zip(*ax.get_legend_handles_labels(), strict=True)
+    ]
     lines = {label: line for line, label in pairs if label}
-    figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=columns)
-    figure.set_figheight(figure.get_figheight() + 0.05 + 0.15 * -(-len(lines) // columns))
+    figure.legend(
+        lines.values(), lines.keys(), loc="outside lower center", ncols=columns
+    )
+    figure.set_figheight(
+        figure.get_figheight() + 0.05 + 0.15 * -(-len(lines) // columns)
+    )
     return figure
 
 
-def draw_learning(ax: Axes, curves: Mapping[str, pd.DataFrame], **settings: Any) -> None:
+def draw_learning(
+    ax: Axes, curves: Mapping[str, pd.DataFrame], **settings: Any
+) -> None:
     """Draw learning curves (see `statistics.learning_curve`) by name; `settings` are those of `draw_lines`."""
     episodes = next(iter(curves.values())).episode
     bands = {name: (curve.low, curve.high) for name, curve in curves.items()}
     means = {name: curve["mean"] for name, curve in curves.items()}
-    draw_lines(ax, episodes, means, bands=bands, xlabel="episode", ylim=(-0.02, 1.02), **settings)
+    draw_lines(
+        ax,
+        episodes,
+        means,
+        bands=bands,
+        xlabel="episode",
+        ylim=(-0.02, 1.02),
+        **settings,
+    )
 
 
 def draw_lines(
@@ -91,13 +116,28 @@ def draw_lines(
     for name, many in (thin or {}).items():
         y = np.asarray(many, dtype=float)
         labels = [name, *[""] * (len(y) - 1)]
-        ax.plot(x, y.T, color="#9a9a9a", linewidth=0.4 if len(y) > 4 else 0.9, label=labels)
+        ax.plot(
+            x, y.T, color="#9a9a9a", linewidth=0.4 if len(y) > 4 else 0.9, label=labels
+        )
     if baseline is not None:
-        ax.axhline(baseline, label="primitive actions", color="#555555", lw=0.9, ls=(0, (4, 2)), zorder=1.5)
+        ax.axhline(
+            baseline,
+            label="primitive actions",
+            color="#555555",
+            lw=0.9,
+            ls=(0, (4, 2)),
+            zorder=1.5,
+        )
     numbered = [name for name in lines if name.split()[0].isdigit()]
     shades = colormaps["Blues"](np.linspace(0.5, 1.0, len(numbered)))
     first = len(ax.lines)
-    draw_curves(ax, x, lines, bands=bands, colors={**COLORS, **dict(zip(numbered, shades, strict=True))})
+    draw_curves(
+        ax,
+        x,
+        lines,
+        bands=bands,
+        colors={**COLORS, **dict(zip(numbered, shades, strict=True))},
+    )
     ax.set(**settings)
     if ticks is not None:
         ax.set_xticks(np.asarray(x), list(map(str, ticks)))

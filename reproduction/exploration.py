@@ -27,7 +27,11 @@ import pandas as pd
 import eigenoptions as eo
 from eigenoptions.envs import MazeEnv
 from eigenoptions.mdp.maps import open_map, perfect_map, rooms_map
-from eigenoptions.options.exploration import find_recurrent_states, mean_first_visit, tune_exploration
+from eigenoptions.options.exploration import (
+    find_recurrent_states,
+    mean_first_visit,
+    tune_exploration,
+)
 from eigenoptions.options.walks import continue_after_end, make_tables, stack_policies
 
 FOLDER = Path(__file__).parent
@@ -62,12 +66,24 @@ MAPS: dict[str, Callable[[], eo.MDP]] = {
     "rooms 12x12 of 6": partial(make_maze, rooms_map, 12, 12, 6, rng=119),
     "rooms 10x10": partial(make_maze, rooms_map, 10, 10, 10, rng=120),
     "rooms 17x17": partial(make_maze, rooms_map, 17, 17, 10, rng=121),
-    **{f"perfect {n}x{n}": partial(make_maze, perfect_map, n, n, rng=seed) for n, seed in PERFECT.items()},
-    **{f"open {m}x{n}": partial(make_maze, open_map, m, n) for m, n in ((12, 12), (8, 60), (50, 50))},
+    **{
+        f"perfect {n}x{n}": partial(make_maze, perfect_map, n, n, rng=seed)
+        for n, seed in PERFECT.items()
+    },
+    **{
+        f"open {m}x{n}": partial(make_maze, open_map, m, n)
+        for m, n in ((12, 12), (8, 60), (50, 50))
+    },
     "FourRooms": partial(make_minigrid, "FourRooms"),
     "MultiRoom-N2": partial(make_minigrid, "MultiRoom-N2-S4"),
-    **{name: partial(make_minigrid, name) for name in ("MultiRoom-N6", "KeyCorridorS3R1")},
-    **{name: partial(make_minigrid, name) for name in ("DoorKey-5x5", "DoorKey-8x8", "UnlockPickup")},
+    **{
+        name: partial(make_minigrid, name)
+        for name in ("MultiRoom-N6", "KeyCorridorS3R1")
+    },
+    **{
+        name: partial(make_minigrid, name)
+        for name in ("DoorKey-5x5", "DoorKey-8x8", "UnlockPickup")
+    },
     "Taxi": partial(eo.from_env, "Taxi-v4"),
     "geometric graph": partial(make_graph, nx.random_geometric_graph, 800, 0.06),
     "preferential graph": partial(make_graph, nx.barabasi_albert_graph, 600, 2),
@@ -77,10 +93,24 @@ MAPS: dict[str, Callable[[], eo.MDP]] = {
 
 def main(arguments: Sequence[str]) -> None:
     """Measure all maps, and write the table and the figure."""
-    parser = argparse.ArgumentParser("python -m reproduction exploration", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="three small maps and few walks")
-    parser.add_argument("--walks", type=int, default=10, help="walks with and without options on each map")
-    parser.add_argument("--out", type=Path, default=FOLDER / "exploration.csv", help="table of the results")
+    parser = argparse.ArgumentParser(
+        "python -m reproduction exploration", description=__doc__
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="three small maps and few walks"
+    )
+    parser.add_argument(
+        "--walks",
+        type=int,
+        default=10,
+        help="walks with and without options on each map",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=FOLDER / "exploration.csv",
+        help="table of the results",
+    )
     options = parser.parse_args(arguments)
     names = ["rooms 2x3", "perfect 8x8", "DoorKey-5x5"] if options.quick else list(MAPS)
     rows: list[dict[str, Any]] = []
@@ -98,12 +128,23 @@ def measure(name: str, n_walks: int) -> list[dict[str, Any]]:
     mdp = MAPS[name]()
     endless = continue_after_end(mdp)
     targets = find_recurrent_states(endless)
-    has_exact = mdp.n_states <= 1000 and mdp.goal is None and bool(find_recurrent_states(mdp).all())
+    has_exact = (
+        mdp.n_states <= 1000
+        and mdp.goal is None
+        and bool(find_recurrent_states(mdp).all())
+    )
 
-    def first_visits(options: eo.OptionSet | None, chances: tuple[float, float], limit: float) -> Any:
+    def first_visits(
+        options: eo.OptionSet | None, chances: tuple[float, float], limit: float
+    ) -> Any:
         tables = make_tables(endless, stack_policies(mdp, options), *chances)
         # A seed that `tune_exploration` does not use.
-        return np.array([mean_first_visit(tables, targets, int(limit), [1000, i])[0] for i in range(n_walks)])
+        return np.array(
+            [
+                mean_first_visit(tables, targets, int(limit), [1000, i])[0]
+                for i in range(n_walks)
+            ]
+        )
 
     primitive = first_visits(None, (0.0, 0.0), 2**62)
     rows = []
@@ -113,21 +154,38 @@ def measure(name: str, n_walks: int) -> list[dict[str, Any]]:
         options: Any = eo.discover(MazeEnv(mdp), n_options)
         found_at = time.process_time()
         found = tune_exploration(mdp, options)
-        seconds = {"discovery": found_at - start, "tuning": time.process_time() - found_at}
+        seconds = {
+            "discovery": found_at - start,
+            "tuning": time.process_time() - found_at,
+        }
         chances = found.option_chance, found.stop_chance
         ratio, error, exact = 1.0, 0.0, 1.0 if has_exact else np.nan
         if found.option_chance > 0:
             times = first_visits(options, chances, 40 * primitive.mean())
             ratio = times.mean() / primitive.mean()
             # Two standard errors of the quotient of two means.
-            spread = [part.std(ddof=1) / part.mean() / len(part) ** 0.5 for part in (times, primitive)]
+            spread = [
+                part.std(ddof=1) / part.mean() / len(part) ** 0.5
+                for part in (times, primitive)
+            ]
             error = 2 * ratio * float(np.hypot(*spread))
             if has_exact:
-                exact = eo.diffusion_time(mdp, options, option_chance=chances[0], stop_chance=chances[1])
+                exact = eo.diffusion_time(
+                    mdp, options, option_chance=chances[0], stop_chance=chances[1]
+                )
                 exact /= eo.diffusion_time(mdp)
         operator = options.provenance.get("operator", "normalized")
-        row = {"space": name, "states": mdp.n_states, "operator": operator, "options": n_options}
-        row |= {"primitive": primitive.mean(), "option_chance": chances[0], "stop_chance": chances[1]}
+        row = {
+            "space": name,
+            "states": mdp.n_states,
+            "operator": operator,
+            "options": n_options,
+        }
+        row |= {
+            "primitive": primitive.mean(),
+            "option_chance": chances[0],
+            "stop_chance": chances[1],
+        }
         rows.append({**row, "ratio": ratio, "error": error, "exact": exact, **seconds})
     return rows
 
@@ -138,10 +196,22 @@ def draw_ratios(table: pd.DataFrame) -> Any:
     sizes = table.groupby("space", sort=False).states.first()
     heights = dict(zip(sizes.index, range(len(sizes), 0, -1), strict=True))
     for (n_options, part), marker in zip(table.groupby("options"), "o^sD", strict=True):
-        points: Any = {"xerr": part.error, "fmt": marker, "ms": 4, "lw": 0.7, "label": f"{n_options} options"}
+        points: Any = {
+            "xerr": part.error,
+            "fmt": marker,
+            "ms": 4,
+            "lw": 0.7,
+            "label": f"{n_options} options",
+        }
         ax.errorbar(part.ratio, part.space.map(heights), **points)
     ax.axvline(1.0, color="grey", lw=0.8)
-    ax.set_yticks(list(heights.values()), [f"{name} ({n:,})" for name, n in sizes.items()], fontsize=7)
-    ax.set(xlabel="mean time of first visits, relative to primitive actions", xlim=(0, 1.1))
+    ax.set_yticks(
+        list(heights.values()),
+        [f"{name} ({n:,})" for name, n in sizes.items()],
+        fontsize=7,
+    )
+    ax.set(
+        xlabel="mean time of first visits, relative to primitive actions", xlim=(0, 1.1)
+    )
     ax.legend(loc=(0.66, 0.8), fontsize=7)
     return figure

@@ -144,7 +144,9 @@ def list_rows(form: str, table: pd.DataFrame) -> str:
     >>> list_rows("{domain} {share:.0%}", pd.DataFrame({"domain": ["maze", "room"], "share": [0.25, 1.0]}))
     'maze 25%, room 100%'
     """
-    return ", ".join(form.format(**row) for row in table.reset_index().to_dict("records"))
+    return ", ".join(
+        form.format(**row) for row in table.reset_index().to_dict("records")
+    )
 
 
 def list_items(form: str, items: Mapping[Any, Any] | pd.Series) -> str:
@@ -184,7 +186,10 @@ class Experiment:
 
     def judge(self, data: Data) -> list[Claim]:
         """The claims with their sections."""
-        return [replace(claim, section=claim.section or self.section) for claim in self.claims(data)]
+        return [
+            replace(claim, section=claim.section or self.section)
+            for claim in self.claims(data)
+        ]
 
 
 class MissingJobsError(Exception):
@@ -199,13 +204,17 @@ class Lab:
     few words on what is computed next. `seconds` is the CPU time of all jobs that were asked for, also of cached ones.
     """
 
-    def __init__(self, cache: str | Path, *, quick: bool = False, atari: bool = False) -> None:
+    def __init__(
+        self, cache: str | Path, *, quick: bool = False, atari: bool = False
+    ) -> None:
         self.cache = Path(cache)
         self.quick, self.atari, self.compute, self.seconds = quick, atari, True, 0.0
         self.progress: Callable[[int, int], object] = lambda done, total: None
         self.describe: Callable[[str], object] = lambda text: None
 
-    def pmap(self, function: Callable[..., Any], jobs: Iterable[Mapping[str, Any]]) -> list[Any]:
+    def pmap(
+        self, function: Callable[..., Any], jobs: Iterable[Mapping[str, Any]]
+    ) -> list[Any]:
         """Return ``[function(**job) for job in jobs]``, computed in parallel unless it is in the cache.
 
         The key of a job is the function with its arguments, the source of the library (without `cli`, `studio` and
@@ -213,33 +222,56 @@ class Lab:
         """
         calls = [dict(job) for job in jobs]
         name = f"{function.__module__}.{function.__qualname__}"
-        keys = [joblib.hash([name, source_version(function.__module__), job]) for job in calls]
+        keys = [
+            joblib.hash([name, source_version(function.__module__), job])
+            for job in calls
+        ]
         paths = [self.cache / key[:2] / f"{key[2:]}.joblib" for key in keys]
-        missing = {p: (p, function, job) for p, job in zip(paths, calls, strict=True) if not p.exists()}
+        missing = {
+            p: (p, function, job)
+            for p, job in zip(paths, calls, strict=True)
+            if not p.exists()
+        }
         if missing and not self.compute:
-            raise MissingJobsError(f"{len(missing)} jobs of {name} are not in {self.cache}")
+            raise MissingJobsError(
+                f"{len(missing)} jobs of {name} are not in {self.cache}"
+            )
         if missing:
             cached, total = len(paths) - len(missing), len(paths)
             tasks = list(missing.values())
-            run_jobs(_compute_and_store, tasks, progress=lambda done, _: self.progress(cached + done, total))
+            run_jobs(
+                _compute_and_store,
+                tasks,
+                progress=lambda done, _: self.progress(cached + done, total),
+            )
         loaded = [joblib.load(path) for path in paths]
         self.seconds += sum(seconds for _, seconds in loaded)
         return [result for result, _ in loaded]
 
 
 @contextmanager
-def open_lab(folder: str | Path, *, quick: bool = False, atari: bool = False) -> Iterator[Lab]:
+def open_lab(
+    folder: str | Path, *, quick: bool = False, atari: bool = False
+) -> Iterator[Lab]:
     """Lock a folder for one run, and yield a `Lab` that caches its jobs in ``folder/cache`` and shows a progress bar.
 
     The folder is created if it does not exist; one with other content, or that another run is using, is refused.
     """
     folder = Path(folder)
     mark = folder / ".reproduction"
-    if folder.exists() and not mark.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise FileExistsError(f"{folder} has content other than a report: give a new or empty folder (--out)")
+    if (
+        folder.exists()
+        and not mark.exists()
+        and (not folder.is_dir() or any(folder.iterdir()))
+    ):
+        raise FileExistsError(
+            f"{folder} has content other than a report: give a new or empty folder (--out)"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     console = Console(stderr=True)
-    progress = Progress(console=console, transient=True, disable=not console.is_terminal)
+    progress = Progress(
+        console=console, transient=True, disable=not console.is_terminal
+    )
     with mark.open("a") as lock, progress as bar:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -249,7 +281,9 @@ def open_lab(folder: str | Path, *, quick: bool = False, atari: bool = False) ->
         task = bar.add_task("loading", total=None)
         lab = Lab(folder / "cache", quick=quick, atari=atari)
         lab.progress = lambda done, total: bar.update(task, completed=done, total=total)
-        lab.describe = lambda text: bar.update(task, description=text, completed=0, total=None)
+        lab.describe = lambda text: bar.update(
+            task, description=text, completed=0, total=None
+        )
         with using("processes"):
             yield lab
 
@@ -269,8 +303,14 @@ def _compute_and_store(task: tuple[Path, Callable[..., Any], dict[str, Any]]) ->
 def source_version(module: str) -> str:
     """Hash of the source of the library, without `cli`, `studio` and `plots`, and of a module."""
     library = Path(eigenoptions.__file__).parent
-    paths = [path for path in sorted(library.rglob("*")) if path.suffix in (".py", ".txt")]
-    paths = [path for path in paths if path.relative_to(library).parts[0] not in ("cli", "studio", "plots")]
+    paths = [
+        path for path in sorted(library.rglob("*")) if path.suffix in (".py", ".txt")
+    ]
+    paths = [
+        path
+        for path in paths
+        if path.relative_to(library).parts[0] not in ("cli", "studio", "plots")
+    ]
     digest = hashlib.blake2b(digest_size=8)
     for path in [*paths, Path(str(sys.modules[module].__file__))]:
         digest.update(path.read_bytes())

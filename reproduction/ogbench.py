@@ -28,7 +28,11 @@ from eigenoptions.planner import POTENTIALS
 from eigenoptions.plots import draw_values
 from reproduction.lab import open_lab
 
-STEPS, MAZES, KINDS = 100_000, ("medium", "large", "giant", "teleport"), ("navigate", "stitch")
+STEPS, MAZES, KINDS = (
+    100_000,
+    ("medium", "large", "giant", "teleport"),
+    ("navigate", "stitch"),
+)
 # Mazes on which greedy descent is tried, with these potentials.
 DESCENTS = {"giant": POTENTIALS, "teleport": POTENTIALS[:1]}
 # Success in percent: Table 3 of SAW for stitch; QRL on giant-navigate and ALPS as reported for ALPS (2602.05031).
@@ -43,26 +47,51 @@ PUBLISHED = {
 
 def main(arguments: Sequence[str]) -> None:
     """Record the data, plan, and write the tables and the figure."""
-    parser = argparse.ArgumentParser("python -m reproduction ogbench", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one small data set of the medium maze")
+    parser = argparse.ArgumentParser(
+        "python -m reproduction ogbench", description=__doc__
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="one small data set of the medium maze"
+    )
     parser.add_argument("--steps", type=int, default=STEPS, help="steps of a data set")
     parser.add_argument("--seeds", type=int, default=8, help="data sets of each kind")
-    parser.add_argument("--episodes", type=int, default=50, help="episodes of each of the five tasks")
-    parser.add_argument("--only", default="", metavar="NAME,...", help="such as giant,teleport-stitch")
-    parser.add_argument("--out", type=Path, default=Path("ogbench"), metavar="DIR", help="folder")
+    parser.add_argument(
+        "--episodes", type=int, default=50, help="episodes of each of the five tasks"
+    )
+    parser.add_argument(
+        "--only", default="", metavar="NAME,...", help="such as giant,teleport-stitch"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("ogbench"), metavar="DIR", help="folder"
+    )
     options = parser.parse_args(arguments)
     if options.quick:
-        options.steps, options.seeds, options.episodes, options.only = 20_000, 1, 2, MAZES[0]
+        options.steps, options.seeds, options.episodes, options.only = (
+            20_000,
+            1,
+            2,
+            MAZES[0],
+        )
     jobs = [
-        {"maze": maze, "kind": kind, "steps": options.steps, "seed": seed, "episodes": options.episodes}
+        {
+            "maze": maze,
+            "kind": kind,
+            "steps": options.steps,
+            "seed": seed,
+            "episodes": options.episodes,
+        }
         for maze in MAZES
         for kind in KINDS
         for seed in range(options.seeds)
         if f"{maze}-{kind}".startswith(tuple(options.only.split(",")))
     ]
     if not jobs:
-        raise ValueError(f"--only {options.only}: no such data set; choose from {', '.join(MAZES)}")
-    shown = dict(max(jobs, key=lambda job: (job["maze"] == "giant", job["kind"], -job["seed"])))
+        raise ValueError(
+            f"--only {options.only}: no such data set; choose from {', '.join(MAZES)}"
+        )
+    shown = dict(
+        max(jobs, key=lambda job: (job["maze"] == "giant", job["kind"], -job["seed"]))
+    )
     del shown["episodes"]
     with open_lab(options.out, quick=options.quick) as lab:
         lab.describe("planning")
@@ -85,12 +114,16 @@ def record(maze: str, kind: str, steps: int, seed: int) -> tuple[NDArray[Any], .
     env.action_space.seed(seed)
     np.random.seed(seed)  # noqa: NPY002 - OGBench draws starts and teleports from NumPy's global generator
     rng = np.random.default_rng(seed)
-    layout: Any = eo.maze("\n".join("".join(".#"[wall] for wall in row) for row in env.maze_map))
+    layout: Any = eo.maze(
+        "\n".join("".join(".#"[wall] for wall in row) for row in env.maze_map)
+    )
     number = {tuple(cell): state for state, cell in enumerate(layout.coords.tolist())}
     centers = np.array([env.ij_to_xy(cell) for cell in layout.coords])
     moves = shortest_path(eo.graph(layout), unweighted=True)
     # Of the cell and its neighbours, in OGBench's order, the first that is nearest to the goal: a state for each pair.
-    around = np.column_stack([np.arange(layout.n_states), layout.successors[:, [0, 3, 2, 1]]])
+    around = np.column_stack(
+        [np.arange(layout.n_states), layout.successors[:, [0, 3, 2, 1]]]
+    )
     nearest = np.take_along_axis(around, moves[around].argmin(axis=1), axis=1)
     # A corridor has exactly two free neighbours, opposite to each other.
     up, right, down, left = np.arange(layout.n_states) != layout.successors.T
@@ -106,7 +139,9 @@ def record(maze: str, kind: str, steps: int, seed: int) -> tuple[NDArray[Any], .
         for noise in rng.normal(0.0, 0.5, (length, 2)):
             # Not the last observation, which is that before a teleport.
             position = env.get_xy()
-            direction = centers[nearest[number[env.xy_to_ij(position)], goal]] - position
+            direction = (
+                centers[nearest[number[env.xy_to_ij(position)], goal]] - position
+            )
             action = direction / (hypot(*direction) + 1e-6) + noise
             action = np.minimum(np.maximum(action, -1.0), 1.0)
             next_obs, _, _, _, info = env.step(action)
@@ -118,13 +153,24 @@ def record(maze: str, kind: str, steps: int, seed: int) -> tuple[NDArray[Any], .
     return tuple(np.array(column) for column in zip(*rows, strict=True))
 
 
-def run(maze: str, kind: str, steps: int, seed: int, episodes: int) -> list[dict[str, Any]]:
+def run(
+    maze: str, kind: str, steps: int, seed: int, episodes: int
+) -> list[dict[str, Any]]:
     """Record a data set, and measure the planner; greedy descent in a tenth of the episodes."""
     data = record(maze, kind, steps, seed)
     job = {"maze": maze, "kind": kind, "seed": seed, "steps": len(data[0])}
-    rows = [{**job, "policy": "solved", "potential": "log-z", **measure(maze, data, seed, episodes)}]
+    rows = [
+        {
+            **job,
+            "policy": "solved",
+            "potential": "log-z",
+            **measure(maze, data, seed, episodes),
+        }
+    ]
     for potential in DESCENTS.get(maze, ()):
-        result = measure(maze, data, seed, max(1, episodes // 10), potential=potential, greedy=True)
+        result = measure(
+            maze, data, seed, max(1, episodes // 10), potential=potential, greedy=True
+        )
         rows.append({**job, "policy": "greedy", "potential": potential, **result})
     return rows
 
@@ -147,7 +193,9 @@ def measure(
             while len(way) <= 1_000 and not success:
                 try:
                     obs, _, success, _, _ = env.step(planner.act(obs, goal))
-                except ValueError:  # no way from here, such as a dead end behind a teleporter
+                except (
+                    ValueError
+                ):  # no way from here, such as a dead end behind a teleporter
                     break
                 if not success and np.array_equal(obs, way[-1]):  # at rest for ever
                     break
@@ -168,25 +216,41 @@ def find_minima(planner: eo.Planner, goal: Any) -> NDArray[np.bool_]:
     known = np.isfinite(value)
     value = np.where(known, value, 10.0 * value[known].min() - 1.0)
     gain = (planner.mdp.transition @ value).reshape(len(value), -1).max(axis=1) - value
-    return np.asarray(known & (gain <= 1e-9) & (np.arange(len(value)) != planner.state(goal)))
+    return np.asarray(
+        known & (gain <= 1e-9) & (np.arange(len(value)) != planner.state(goal))
+    )
 
 
 def write_tables(results: pd.DataFrame) -> str:
     """Success beside published numbers, and the four potentials, as Markdown."""
     methods = ["GCIVL", "QRL", "HIQL", "ALPS"]
-    lines = [f"| data set | `Planner` | {' | '.join(methods)} | data sets | fit, CPU s |"]
+    lines = [
+        f"| data set | `Planner` | {' | '.join(methods)} | data sets | fit, CPU s |"
+    ]
     lines.append("|---|" + "--:|" * 7)
-    solved = results[results.policy == "solved"].groupby(["maze", "kind", "steps"], sort=False)
+    solved = results[results.policy == "solved"].groupby(
+        ["maze", "kind", "steps"], sort=False
+    )
     for (maze, kind, steps), rows in solved:
         published = PUBLISHED.get(f"{maze}-{kind}", {})
         others = " | ".join(str(published.get(name, "")) for name in methods)
         cost = f"{len(rows)} | {rows.fit_seconds.mean():.2f}"
         size = "" if steps == STEPS else f", {steps:,} steps"
-        lines.append(f"| {maze}-{kind}{size} | {describe(rows.success)} | {others} | {cost} |")
-    lines += ["", "| data set | potential | local minima | success of greedy descent |", "|---|---|--:|--:|"]
-    for names, rows in results[results.policy == "greedy"].groupby(["maze", "kind", "potential"], sort=False):
+        lines.append(
+            f"| {maze}-{kind}{size} | {describe(rows.success)} | {others} | {cost} |"
+        )
+    lines += [
+        "",
+        "| data set | potential | local minima | success of greedy descent |",
+        "|---|---|--:|--:|",
+    ]
+    for names, rows in results[results.policy == "greedy"].groupby(
+        ["maze", "kind", "potential"], sort=False
+    ):
         minima = f"{rows.local_minima.mean():.1f} of {rows.states.mean():.0f} states"
-        lines.append(f"| {names[0]}-{names[1]} | {names[2]} | {minima} | {describe(rows.success)} |")
+        lines.append(
+            f"| {names[0]}-{names[1]} | {names[2]} | {minima} | {describe(rows.success)} |"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -210,7 +274,9 @@ def draw_potentials(data: tuple[NDArray[Any], ...]) -> Any:
         goal = planner.centers[np.argmin(planner.centers.sum(axis=1))]
         value = planner.potential(goal)
         known = np.isfinite(value)
-        draw_values(ax, planner.mdp, np.where(known, value, value[known].min()), signed=False)
+        draw_values(
+            ax, planner.mdp, np.where(known, value, value[known].min()), signed=False
+        )
         stops = find_minima(planner, goal)
         rows, columns = planner.mdp.coords[stops].T
         ax.plot(columns, rows, "x", color="red", markersize=5)

@@ -61,7 +61,9 @@ class Outcome:
     claims: Sequence[Claim]
 
 
-def write_report(folder: Path, outcomes: Sequence[Outcome], lab: Lab, missing: Sequence[str] = ()) -> Path:
+def write_report(
+    folder: Path, outcomes: Sequence[Outcome], lab: Lab, missing: Sequence[str] = ()
+) -> Path:
     """Write ``data/*.csv``, ``results.json`` and ``index.html``, and return the path of the page.
 
     `lab` is where the experiments ran, and `missing` are titles of those that have not been run.
@@ -72,21 +74,35 @@ def write_report(folder: Path, outcomes: Sequence[Outcome], lab: Lab, missing: S
         for name, table in outcome.data.items():
             table.to_csv(data / f"{outcome.experiment.name}-{name}.csv", index=False)
         for claim in outcome.claims:
-            words = {"section": claim.section, "verdict": claim.verdict, "on_the_edge": bool(claim.edge)}
+            words = {
+                "section": claim.section,
+                "verdict": claim.verdict,
+                "on_the_edge": bool(claim.edge),
+            }
             claims[claim.id] = words | {"measured": claim.measured}
     summary = summarize(outcomes)
-    results = {name: summary[name] for name in ("tables", "games", "numbers", "minutes")}
-    text = json.dumps(results | {"quick": lab.quick, "claims": claims}, indent=1, ensure_ascii=False)
+    results = {
+        name: summary[name] for name in ("tables", "games", "numbers", "minutes")
+    }
+    text = json.dumps(
+        results | {"quick": lab.quick, "claims": claims}, indent=1, ensure_ascii=False
+    )
     write_atomically(folder / "results.json", text.encode())
-    header = _render("header", quick=lab.quick, atari=lab.atari, missing=missing, summary=summary)
+    header = _render(
+        "header", quick=lab.quick, atari=lab.atari, missing=missing, summary=summary
+    )
     sections = [make_section(outcome) for outcome in outcomes]
-    write_page(page, "Eigenoptions: a reproduction", sections, header=header, rules=True)
+    write_page(
+        page, "Eigenoptions: a reproduction", sections, header=header, rules=True
+    )
     return page
 
 
 def summarize(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """What the top of the page says: verdicts of tables and games, what fails, headline numbers, the main story."""
-    judged = [(o, claim) for o in outcomes for claim in o.claims if claim.section != "ours"]
+    judged = [
+        (o, claim) for o in outcomes for claim in o.claims if claim.section != "ours"
+    ]
     tables = [claim for o, claim in judged if not o.experiment.atari]
     games = [claim for o, claim in judged if o.experiment.atari]
     return {
@@ -97,7 +113,9 @@ def summarize(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "failed": [claim for _, claim in judged if claim.verdict == "does not hold"],
         "edges": [claim for _, claim in judged if claim.edge],
         "story": {claim.id for claim in tables if claim.verdict == "holds"} >= STORY,
-        "numbers": [o.experiment.headline(o.data) for o in outcomes if o.experiment.headline],
+        "numbers": [
+            o.experiment.headline(o.data) for o in outcomes if o.experiment.headline
+        ],
         "minutes": round(sum(o.seconds for o in outcomes) / 60, 2),
     }
 
@@ -108,7 +126,10 @@ def count_verdicts(claims: Sequence[Claim]) -> str:
     >>> count_verdicts([Claim("", "", [True], ""), Claim("", "", [True, False], "")])
     'holds 1, partly 1'
     """
-    counts = {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in VERDICTS}
+    counts = {
+        verdict: sum(claim.verdict == verdict for claim in claims)
+        for verdict in VERDICTS
+    }
     return ", ".join(f"{verdict} {n}" for verdict, n in counts.items() if n) or "none"
 
 
@@ -116,13 +137,25 @@ def make_section(outcome: Outcome) -> Section:
     """Section of an experiment: its figure, claims, and folded analysis, settings and data."""
     e, data = outcome.experiment, outcome.data
     with matplotlib.rc_context(STYLE):
-        figures = [e.figure(data), Markup("<figcaption>{}</figcaption>").format(e.caption)]
+        figures = [
+            e.figure(data),
+            Markup("<figcaption>{}</figcaption>").format(e.caption),
+        ]
     settings = outcome.settings.items()
-    terms = {name: value if isinstance(value, str) else json.dumps(value) for name, value in settings}
+    terms = {
+        name: value if isinstance(value, str) else json.dumps(value)
+        for name, value in settings
+    }
     files = [f"{e.name}-{name}.csv" for name in data]
-    facts = _render("facts", terms=terms | {"computed in": f"{outcome.seconds:,.1f} s"}, files=files)
+    facts = _render(
+        "facts", terms=terms | {"computed in": f"{outcome.seconds:,.1f} s"}, files=files
+    )
     if e.ours:
-        source, shown, folded = "Beyond the paper", [], {"Figure and numbers": [*figures, *e.notes(data)]}
+        source, shown, folded = (
+            "Beyond the paper",
+            [],
+            {"Figure and numbers": [*figures, *e.notes(data)]},
+        )
     else:
         source, shown, folded = f"The paper ({place(e.section)})", figures, {}
         if notes := list(e.notes(data)):
@@ -133,7 +166,12 @@ def make_section(outcome: Outcome) -> Section:
 
 
 def write_page(
-    path: Path, title: str, sections: Sequence[Section], *, header: str = "", rules: bool = False
+    path: Path,
+    title: str,
+    sections: Sequence[Section],
+    *,
+    header: str = "",
+    rules: bool = False,
 ) -> None:
     """Write a self-contained page: a header (markup), all claims by section of the paper, and the sections.
 
@@ -141,7 +179,15 @@ def write_page(
     """
     claims = [(claim, section) for section in sections for claim in section.claims]
     css = Markup((HERE / "report.css").read_text())
-    html = _render("page", title=title, sections=sections, header=header, claims=claims, rules=rules, css=css)
+    html = _render(
+        "page",
+        title=title,
+        sections=sections,
+        header=header,
+        claims=claims,
+        rules=rules,
+        css=css,
+    )
     write_atomically(path, html.encode())
 
 
@@ -172,7 +218,13 @@ def show_table(table: pd.DataFrame | None) -> Markup:
     """HTML of a small table; numbers have three digits, or all that are before the point."""
     if table is None or table.empty:
         return Markup("")
-    settings = {"index": False, "border": 0, "classes": "small", "na_rep": "", "justify": "unset"}
+    settings = {
+        "index": False,
+        "border": 0,
+        "classes": "small",
+        "na_rep": "",
+        "justify": "unset",
+    }
     settings["float_format"] = lambda x: f"{x:,.0f}" if abs(x) >= 100 else f"{x:#.3g}"
     html = table.rename_axis(columns=None).to_html(**settings)
     return Markup(f'<div class="scroll">{html}</div>')
@@ -186,7 +238,9 @@ def show_figure(figure: Figure, alt: str) -> Markup:
     width = 72 * figure.get_figwidth()
     size = f"width:{1.6 * width:.0f}px;min-width:{1.1 * width:.0f}px"
     source = f"data:image/svg+xml;base64,{b64encode(svg.getvalue()).decode()}"
-    image = Markup('<figure><div class="sheet"><img alt="{}" style="{}" src="{}"></div></figure>')
+    image = Markup(
+        '<figure><div class="sheet"><img alt="{}" style="{}" src="{}"></div></figure>'
+    )
     return image.format(alt, size, source)
 
 
@@ -208,15 +262,24 @@ def paper_settings(experiment: Experiment, quick: bool) -> dict[str, Any]:
 
 def versions() -> str:
     """Versions of this library, of Python and of the main dependencies."""
-    parts = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "matplotlib"))
+    parts = ", ".join(
+        f"{name} {version(name)}" for name in ("numpy", "scipy", "matplotlib")
+    )
     return f"eigenoptions {__version__}, Python {platform.python_version()}, {parts}, {platform.platform()}"
 
 
 def _render(part: str, **values: Any) -> Markup:
     """Render a macro of the template."""
-    settings = {"autoescape": True, "undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
+    settings = {
+        "autoescape": True,
+        "undefined": StrictUndefined,
+        "trim_blocks": True,
+        "lstrip_blocks": True,
+    }
     environment = Environment(loader=FileSystemLoader(HERE), **settings)
     functions = {f.__name__: f for f in (place, versions, show_block, show_table)}
     limits = {name: value for name, value in vars(thresholds).items() if name.isupper()}
     environment.globals |= {**limits, **functions}
-    return Markup(getattr(environment.get_template("report.html").module, part)(**values))
+    return Markup(
+        getattr(environment.get_template("report.html").module, part)(**values)
+    )

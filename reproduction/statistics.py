@@ -74,8 +74,12 @@ def compare_means(a: ArrayLike, b: ArrayLike, n_intervals: int = 1) -> Differenc
     with warnings.catch_warnings():
         # Equal runs give an interval of width zero, as intended.
         warnings.simplefilter("ignore", RuntimeWarning)
-        interval = ttest_ind(x, y, equal_var=False).confidence_interval(1 - (1 - CONFIDENCE) / n_intervals)
-    return Difference(float(x.mean() - y.mean()), float(interval.low), float(interval.high))
+        interval = ttest_ind(x, y, equal_var=False).confidence_interval(
+            1 - (1 - CONFIDENCE) / n_intervals
+        )
+    return Difference(
+        float(x.mean() - y.mean()), float(interval.low), float(interval.high)
+    )
 
 
 def summarize_runs(returns: NDArray[Any]) -> pd.DataFrame:
@@ -96,6 +100,10 @@ def learning_curve(returns: NDArray[Any], every: int = 5) -> pd.DataFrame:
     [0.75]
     """
     ends = [*range(every, returns.shape[1], every), returns.shape[1]]
-    means = np.stack([part.mean(axis=1) for part in np.split(returns, ends[:-1], axis=1)], axis=1)
+    means = np.stack(
+        [part.mean(axis=1) for part in np.split(returns, ends[:-1], axis=1)], axis=1
+    )
     low, high = np.clip(mean_interval(means), 0.0, 1.0)
-    return pd.DataFrame({"episode": ends, "mean": means.mean(axis=0), "low": low, "high": high})
+    return pd.DataFrame(
+        {"episode": ends, "mean": means.mean(axis=0), "low": low, "high": high}
+    )

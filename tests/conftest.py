@@ -8,7 +8,11 @@ import signal
 from collections.abc import Iterator
 
 # Before NumPy is loaded: one thread gives the same bits everywhere, and no window opens for a figure.
-for variable, value in (("OMP_NUM_THREADS", "1"), ("OPENBLAS_NUM_THREADS", "1"), ("MPLBACKEND", "Agg")):
+for variable, value in (
+    ("OMP_NUM_THREADS", "1"),
+    ("OPENBLAS_NUM_THREADS", "1"),
+    ("MPLBACKEND", "Agg"),
+):
     os.environ.setdefault(variable, value)
 
 import numpy as np
@@ -21,7 +25,9 @@ import eigenoptions as eo
 collect_ignore = ["mutants"]
 
 # The same examples each time, so that a test passes everywhere or nowhere; `nightly` searches on.
-settings.register_profile("same", deadline=None, derandomize=True, max_examples=50, print_blob=True)
+settings.register_profile(
+    "same", deadline=None, derandomize=True, max_examples=50, print_blob=True
+)
 settings.register_profile("nightly", deadline=None, max_examples=1000, print_blob=True)
 settings.load_profile("same")
 
@@ -30,7 +36,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Files that take longest come first, so that no worker begins one of them when the others are done.
-LONGEST = ["test_types.py", "test_reproduction.py", "test_examples.py", "test_docs.py", "test_studio.py"]
+LONGEST = [
+    "test_types.py",
+    "test_reproduction.py",
+    "test_examples.py",
+    "test_docs.py",
+    "test_studio.py",
+]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -83,5 +95,10 @@ def corridor() -> eo.MDP:
 @pytest.fixture(scope="session")
 def slippery() -> eo.MDP:
     """Three states in a row, two actions (left, right) that slip the other way one time in five."""
-    left, right = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0.0]]), np.array([[0, 1, 0], [0, 0, 1], [0, 0, 1.0]])
-    return eo.MDP(np.stack([0.8 * left + 0.2 * right, 0.2 * left + 0.8 * right], axis=1))
+    left, right = (
+        np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0.0]]),
+        np.array([[0, 1, 0], [0, 0, 1], [0, 0, 1.0]]),
+    )
+    return eo.MDP(
+        np.stack([0.8 * left + 0.2 * right, 0.2 * left + 0.8 * right], axis=1)
+    )

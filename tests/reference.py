@@ -56,12 +56,16 @@ def learn(
         return choices[(x % 2**32) * len(choices) // 2**32]
 
     def best(s):
-        return max(q[s][c] for c in [*range(A), *(available(s) if over_options else [])])
+        return max(
+            q[s][c] for c in [*range(A), *(available(s) if over_options else [])]
+        )
 
     def choose(s, random, learning):
         """A choice, and whether it was drawn at random; a probability takes the high half of a number."""
         x = next(numbers)
-        greedy = random < 1 and (over_options or best(s) > 0) and (x >> 32) / 2**32 >= random
+        greedy = (
+            random < 1 and (over_options or best(s) > 0) and (x >> 32) / 2**32 >= random
+        )
         if greedy:
             choices = [*range(A), *(available(s) if over_options else [])]
             ties = [c for c in choices if q[s][c] == best(s)]
@@ -166,11 +170,15 @@ def arrival_probability(mdp, policy, max_steps, chance=None, stop_chance=0.0):
         new = np.zeros_like(mass)
         for s in range(S):
             able = np.flatnonzero(policy[:, s] >= 0)
-            free = mass[s, n] + sum(mass[s, o] * (1 if policy[o, s] < 0 else stop_chance) for o in range(n))
+            free = mass[s, n] + sum(
+                mass[s, o] * (1 if policy[o, s] < 0 else stop_chance) for o in range(n)
+            )
             action, option = shares(A, len(able), chance)
             new[:, n] += free * float(action) * P[s].sum(axis=0)
             for o in able:
-                new[:, o] += (mass[s, o] * (1 - stop_chance) + free * float(option)) * P[s, policy[o, s]]
+                new[:, o] += (
+                    mass[s, o] * (1 - stop_chance) + free * float(option)
+                ) * P[s, policy[o, s]]
         arrived += new[mdp.goal].sum()
         new[mdp.goal] = 0.0
         mass = new
@@ -184,21 +192,39 @@ def incidence(before, after, *, dedupe=True):
     """T as the paper says it: a tuple in a set for each difference, a list of dense rows."""
     seen, rows = set(), []
     for phi, phi_next in zip(before, after, strict=True):
-        row = tuple(float(b) - float(a) + 0.0 for a, b in zip(phi, phi_next, strict=True))
+        row = tuple(
+            float(b) - float(a) + 0.0 for a, b in zip(phi, phi_next, strict=True)
+        )
         if any(row) and not (dedupe and row in seen):
             seen.add(row)
             rows.append(row)
     return np.array(rows).reshape(len(rows), -1)
 
 
-def wander(mdp, policy, *, steps, starts, goal, limit, seed, chance=None, stop_chance=0.0, begin=None):
+def wander(
+    mdp,
+    policy,
+    *,
+    steps,
+    starts,
+    goal,
+    limit,
+    seed,
+    chance=None,
+    stop_chance=0.0,
+    begin=None,
+):
     """Transitions of a walk with options, with lists and loops and the same random numbers as the kernel."""
     table, A = mdp.transition, mdp.n_actions
     numbers = splitmix(seed)
     s, option, age, walked = begin, None, 0, []
     for _ in range(steps):
         if s is None:
-            s, option, age = int(starts[(next(numbers) >> 32) * len(starts) >> 32]), None, 0
+            s, option, age = (
+                int(starts[(next(numbers) >> 32) * len(starts) >> 32]),
+                None,
+                0,
+            )
         if option is not None and policy[option][s] >= 0 and stop_chance > 0:
             option = None if (next(numbers) >> 32) < stop_chance * 2**32 else option
         if option is not None and policy[option][s] < 0:
@@ -282,7 +308,9 @@ def value_iteration(mdp, potential, gamma):
         new = np.maximum(q.max(axis=1), 0.0)
         rest = np.abs(new - v).max()
         v = new
-        if rest <= 1e-11 * (1.0 - gamma) * np.abs(f).max():  # then no value is off by more than 1e-11
+        if (
+            rest <= 1e-11 * (1.0 - gamma) * np.abs(f).max()
+        ):  # then no value is off by more than 1e-11
             return reward + gamma * (P @ v).reshape(S, A), v
 
 
@@ -314,7 +342,9 @@ def walk(successors, row, state):
 
 def distances(mdp, goal):
     """Fewest steps to a goal from every state, inf where it cannot be reached; for deterministic moves."""
-    backward = nx.DiGraph((t, s) for s, nexts in enumerate(mdp.successors.tolist()) for t in nexts)
+    backward = nx.DiGraph(
+        (t, s) for s, nexts in enumerate(mdp.successors.tolist()) for t in nexts
+    )
     steps = nx.single_source_shortest_path_length(backward, goal)
     return np.array([steps.get(s, np.inf) for s in range(mdp.n_states)])
 
@@ -329,7 +359,10 @@ def passages(W, radius):
         near, rest = list(graph[s]), graph.subgraph(set(graph) - {s})
         steps = [nx.single_source_shortest_path_length(rest, u) for u in near]
         apart = [
-            ring.get(v, np.inf) > radius for u, ring in zip(near, steps, strict=True) for v in near if u != v
+            ring.get(v, np.inf) > radius
+            for u, ring in zip(near, steps, strict=True)
+            for v in near
+            if u != v
         ]
         mask.append(len(near) >= 2 and all(apart))
     return np.array(mask)

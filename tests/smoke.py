@@ -18,8 +18,13 @@ def test_pipeline(tmp_path: Path) -> None:
     options = eo.discover(mdp, 8)
     assert round(eo.diffusion_time(mdp), 3) == 620.769
     options.save(tmp_path / "skills.safetensors")
-    np.testing.assert_array_equal(eo.load_options(tmp_path / "skills.safetensors").policy, options.policy)
-    assert eo.q_learning(mdp, options, runs=4, episodes=20, rng=0).returns.shape == (4, 20)
+    np.testing.assert_array_equal(
+        eo.load_options(tmp_path / "skills.safetensors").policy, options.policy
+    )
+    assert eo.q_learning(mdp, options, runs=4, episodes=20, rng=0).returns.shape == (
+        4,
+        20,
+    )
     assert eo.spectrum(eo.graph(eo.maze("rooms:3x3")), 6).n_zero == 1
 
 
@@ -30,7 +35,9 @@ def test_method(method: str) -> None:
 
 def test_environments_and_agents() -> None:
     assert eo.from_env("FrozenLake-v1").n_states == 16
-    env = eo.OptionsWrapper(gym.make("eigenoptions/FourRooms-v0"), eo.discover("four-rooms", 4))
+    env = eo.OptionsWrapper(
+        gym.make("eigenoptions/FourRooms-v0"), eo.discover("four-rooms", 4)
+    )
     env.reset(seed=0)
     env.action_space.seed(0)
     assert env.step(env.action_space.sample())[4]["duration"] >= 1
@@ -46,7 +53,9 @@ def test_command_line(tmp_path: Path) -> None:
         ["discover", "four-rooms", "-n", "4", "--out", "skills"],
         ["diffusion", "i-maze"],
     ):
-        subprocess.run([sys.executable, "-m", "eigenoptions", *command], cwd=tmp_path, check=True)
+        subprocess.run(
+            [sys.executable, "-m", "eigenoptions", *command], cwd=tmp_path, check=True
+        )
 
 
 @pytest.mark.parametrize("engine", ["serial", "processes", "ray"])

@@ -14,13 +14,20 @@ def make_slippery(mdp: MDP, slip: float = 0.2) -> MDP:
     S, A = mdp.n_states, mdp.n_actions
     P = mdp.transition.toarray().reshape(S, A, S)
     astray = (np.roll(P, 1, axis=1) + np.roll(P, -1, axis=1)) / 2
-    return MDP((1 - slip) * P + slip * astray, coords=mdp.coords, start=mdp.start, goal=mdp.goal)
+    return MDP(
+        (1 - slip) * P + slip * astray,
+        coords=mdp.coords,
+        start=mdp.start,
+        goal=mdp.goal,
+    )
 
 
 def list_transitions(mdp: MDP) -> Transitions:
     """Every state and action of a deterministic table once."""
     state, action = np.indices(mdp.successors.shape).reshape(2, -1)  # type: ignore[union-attr]
-    return Transitions(state, action, mdp.successors.ravel(), np.zeros(len(state), dtype=bool))  # type: ignore[union-attr]
+    return Transitions(
+        state, action, mdp.successors.ravel(), np.zeros(len(state), dtype=bool)
+    )  # type: ignore[union-attr]
 
 
 def make_options(policy: Any, n_actions: int, **fields: Any) -> OptionSet:

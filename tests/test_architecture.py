@@ -59,7 +59,10 @@ def find_imports(path: Path) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield from ((node.lineno, f"{'.' * node.level}{node.module or ''}.{a.name}") for a in node.names)
+            yield from (
+                (node.lineno, f"{'.' * node.level}{node.module or ''}.{a.name}")
+                for a in node.names
+            )
 
 
 def find_violations(package: Path) -> Iterator[str]:
@@ -75,9 +78,9 @@ def find_violations(package: Path) -> Iterator[str]:
             elif top in OWNERS and entry not in OWNERS[top]:
                 yield f"{where}: {entry} may not import {top}"
             elif top == "eigenoptions" and other != "__version__":
-                allowed = entry in ("__init__", "__main__", other) or LAYER.get(other, 99) < LAYER.get(
-                    entry, -1
-                )
+                allowed = entry in ("__init__", "__main__", other) or LAYER.get(
+                    other, 99
+                ) < LAYER.get(entry, -1)
                 if not allowed:
                     yield f"{where}: {entry} may not import {other}: imports point down"
 
@@ -111,10 +114,18 @@ def test_modules_have_no_import_cycle() -> None:
         modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     graph: dict[str, set[str]] = {}
     for name, path in modules.items():
-        targets = {t for _, t in find_imports(path)} | {t.rpartition(".")[0] for _, t in find_imports(path)}
-        graph[name] = (targets & modules.keys()) - {name, "eigenoptions"} if name != "eigenoptions" else set()
+        targets = {t for _, t in find_imports(path)} | {
+            t.rpartition(".")[0] for _, t in find_imports(path)
+        }
+        graph[name] = (
+            (targets & modules.keys()) - {name, "eigenoptions"}
+            if name != "eigenoptions"
+            else set()
+        )
         # A package and the modules inside it may know each other.
-        graph[name] -= {target for target in graph[name] if name.startswith(f"{target}.")}
+        graph[name] -= {
+            target for target in graph[name] if name.startswith(f"{target}.")
+        }
     TopologicalSorter(graph).prepare()
 
 
@@ -155,7 +166,9 @@ def test_discover_crosses_few_functions_and_files() -> None:
 
     def record(frame, event, _):  # type: ignore[no-untyped-def]
         code = frame.f_code
-        inside = Path(code.co_filename).is_relative_to(PACKAGE) and not code.co_name.startswith("<")
+        inside = Path(code.co_filename).is_relative_to(
+            PACKAGE
+        ) and not code.co_name.startswith("<")
         if event == "call" and inside:
             crossed.add((Path(code.co_filename), code.co_name, code.co_firstlineno))
 
@@ -168,9 +181,16 @@ def test_discover_crosses_few_functions_and_files() -> None:
 
 def test_public_names_are_the_same_for_people_and_type_checkers() -> None:
     tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
-    blocks = [n for n in tree.body if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.unparse(n.test)]
+    blocks = [
+        n
+        for n in tree.body
+        if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.unparse(n.test)
+    ]
     promised = {
-        a.name: str(n.module) for n in ast.walk(blocks[0]) if isinstance(n, ast.ImportFrom) for a in n.names
+        a.name: str(n.module)
+        for n in ast.walk(blocks[0])
+        if isinstance(n, ast.ImportFrom)
+        for a in n.names
     }
     assert sorted(promised) == sorted(eigenoptions.__all__)
     for name, module in promised.items():
@@ -183,9 +203,13 @@ def test_public_names_are_the_same_for_people_and_type_checkers() -> None:
 def test_public_name_has_an_example_and_an_entry_in_the_reference(name: str) -> None:
     value = getattr(eigenoptions, name)
     if callable(value):
-        assert doctest.DocTestParser().get_examples(inspect.getdoc(value) or ""), f"{name} needs an example"
+        assert doctest.DocTestParser().get_examples(inspect.getdoc(value) or ""), (
+            f"{name} needs an example"
+        )
     text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
-    assert re.search(rf"^\.\. (auto\w+|py:data):: eigenoptions\.{name}$", text, flags=re.MULTILINE)
+    assert re.search(
+        rf"^\.\. (auto\w+|py:data):: eigenoptions\.{name}$", text, flags=re.MULTILINE
+    )
 
 
 def test_no_control_flow_on_the_text_of_an_exception() -> None:
@@ -193,6 +217,14 @@ def test_no_control_flow_on_the_text_of_an_exception() -> None:
     for path in PACKAGE.rglob("*.py"):
         for handler in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(handler, ast.ExceptHandler) and handler.name:
-                tests = [ast.unparse(n) for n in ast.walk(handler) if isinstance(n, ast.Compare)]
-                found += [f"{path.name}: {text}" for text in tests if f"str({handler.name})" in text]
+                tests = [
+                    ast.unparse(n)
+                    for n in ast.walk(handler)
+                    if isinstance(n, ast.Compare)
+                ]
+                found += [
+                    f"{path.name}: {text}"
+                    for text in tests
+                    if f"str({handler.name})" in text
+                ]
     assert found == []

@@ -17,8 +17,21 @@ from eigenoptions.mdp import reachable
 from reproduction import arena
 from reproduction.arena import agents, methods
 from reproduction.arena.domains import DOMAINS, make_domain
-from reproduction.arena.tables import Moves, Way, choose_greedy, follow_greedy, learn, train_table
-from reproduction.arena.tasks import TASKS, draw_goals, get_known_options, make_table_env, make_task
+from reproduction.arena.tables import (
+    Moves,
+    Way,
+    choose_greedy,
+    follow_greedy,
+    learn,
+    train_table,
+)
+from reproduction.arena.tasks import (
+    TASKS,
+    draw_goals,
+    get_known_options,
+    make_table_env,
+    make_task,
+)
 from reproduction.arena.training import BudgetSpentError, Record, train_deep
 
 LEARNING = {"goals": 3, "runs": 2, "episodes": 10}
@@ -35,15 +48,24 @@ def test_domain_states_reach_each_other(name: str) -> None:
 
 def test_measure_agrees_with_the_library() -> None:
     mdp, options = make_domain("i-maze"), eo.discover(make_domain("i-maze"), 4)
-    (none,), (_, row) = (methods.measure("i-maze", m, 0, [2, 4], LEARNING) for m in ("none", "eigen"))
+    (none,), (_, row) = (
+        methods.measure("i-maze", m, 0, [2, 4], LEARNING) for m in ("none", "eigen")
+    )
     assert row["n"] == 4
     assert row["uniform"] == eo.diffusion_time(mdp, options)
     assert row["best"] <= min(row["uniform"], none["best"])
-    assert_allclose(eo.diffusion_time(mdp, options, option_chance=row["chance"]), row["best"], rtol=1e-9)
+    assert_allclose(
+        eo.diffusion_time(mdp, options, option_chance=row["chance"]),
+        row["best"],
+        rtol=1e-9,
+    )
 
 
 def test_measure_takes_what_a_method_has() -> None:
-    assert [row["n"] for row in methods.measure("i-maze", "bottleneck", 0, [2, 64], LEARNING)] == [2]
+    assert [
+        row["n"]
+        for row in methods.measure("i-maze", "bottleneck", 0, [2, 64], LEARNING)
+    ] == [2]
     assert methods.measure("open-room", "bottleneck", 0, [2], LEARNING) == []
     assert methods.measure("i-maze", "eigen", 1, [2], LEARNING) == []  # draws nothing
     assert methods.measure("i-maze", "random", 1, [2], LEARNING)
@@ -51,7 +73,10 @@ def test_measure_takes_what_a_method_has() -> None:
 
 def test_cost_of_reward_aware_options_is_lower() -> None:
     mdp = make_domain("costly")
-    cost = {name: methods.measure_cost(mdp, eo.discover(mdp, 8, name)) for name in ("eigen", "reward-aware")}
+    cost = {
+        name: methods.measure_cost(mdp, eo.discover(mdp, 8, name))
+        for name in ("eigen", "reward-aware")
+    }
     assert 1.0 <= cost["reward-aware"] < cost["eigen"]
 
 
@@ -64,7 +89,13 @@ def test_explore_online_sees_every_state(name: str) -> None:
 
 def test_rank_counts_missing_options_as_the_baseline() -> None:
     columns = ["method", "domain", "best"]
-    values = [("none", "x", 10.0), ("none", "y", 20.0), ("a", "x", 5.0), ("b", "x", 20.0), ("b", "y", 40.0)]
+    values = [
+        ("none", "x", 10.0),
+        ("none", "y", 20.0),
+        ("a", "x", 5.0),
+        ("b", "x", 20.0),
+        ("b", "y", 40.0),
+    ]
     rows = pd.DataFrame(values, columns=columns).assign(n=8, seed=0)
     order = methods.rank(rows, next(iter(methods.MEASURES.values())))
     assert order.to_dict() == {"a": 1.25, "none": 1.75, "b": 3.0}
@@ -94,25 +125,41 @@ def test_two_keys_are_needed() -> None:
 
 
 def test_greedy_choice_prefers_actions() -> None:
-    rng, both, none = np.random.default_rng(0), np.array([True, True]), np.array([False, False])
+    rng, both, none = (
+        np.random.default_rng(0),
+        np.array([True, True]),
+        np.array([False, False]),
+    )
     assert {choose_greedy(np.zeros(4), both, rng) for _ in range(50)} == {0, 1}
     assert choose_greedy(np.zeros(4), both, None) == 0
-    assert {choose_greedy(np.array([0.0, 0.0, 1.0, 1.0]), both, rng) for _ in range(50)} == {2, 3}
+    assert {
+        choose_greedy(np.array([0.0, 0.0, 1.0, 1.0]), both, rng) for _ in range(50)
+    } == {2, 3}
     assert choose_greedy(np.array([0.0, 0.5, 1.0, 1.0]), none, rng) == 1
 
 
-@pytest.mark.parametrize("way", [Way(), Way(0.3, 0.1), Way(repeat=0.5), Way(zeta=2.0), Way(bonus=0.001)])
+@pytest.mark.parametrize(
+    "way", [Way(), Way(0.3, 0.1), Way(repeat=0.5), Way(zeta=2.0), Way(bonus=0.001)]
+)
 def test_tables_learn_the_shortest_path(way: Way) -> None:
     """Values of a corridor are powers of gamma, and the greedy policy takes the shortest path."""
     mdp = eo.maze("......")
     policy = np.ascontiguousarray(eo.discover(mdp, 2).policy.T, dtype=np.int64)
     policy = policy if way.option_chance else policy[:, :0]
-    moves = Moves(np.asarray(mdp.successors, dtype=np.int64), np.zeros(6, dtype=bool), 0, 50)
-    goal, q, first_visit = np.arange(6) == 5, np.empty((6, 4 + policy.shape[1])), np.full(6, -1)
+    moves = Moves(
+        np.asarray(mdp.successors, dtype=np.int64), np.zeros(6, dtype=bool), 0, 50
+    )
+    goal, q, first_visit = (
+        np.arange(6) == 5,
+        np.empty((6, 4 + policy.shape[1])),
+        np.full(6, -1),
+    )
     learn(moves, goal, policy, way, 0, 20_000, np.random.default_rng(1), q, first_visit)
     assert follow_greedy(moves, goal, policy, q) == 5
     if not way.bonus:
-        assert_allclose(q[:5].max(axis=1), way.gamma ** np.arange(4.0, -1.0, -1.0), rtol=1e-6)
+        assert_allclose(
+            q[:5].max(axis=1), way.gamma ** np.arange(4.0, -1.0, -1.0), rtol=1e-6
+        )
     assert first_visit[0] == 0
     assert (first_visit[1:] > first_visit[:-1]).all()
 
@@ -123,14 +170,18 @@ def test_first_goals_are_those_of_the_run_without_a_reward() -> None:
     again, _ = train_table("CliffWalking", "plain", 3, 36, {})
     assert rows == again
     drawn = [row["first_goal"] for row in rows[1:]]
-    assert_allclose((sum(drawn) + 0 + rows[0]["first_goal"]) / 38, seen["mean_goal"], rtol=1e-12)
+    assert_allclose(
+        (sum(drawn) + 0 + rows[0]["first_goal"]) / 38, seen["mean_goal"], rtol=1e-12
+    )
 
 
 def test_count_bonus_falls_with_the_visits() -> None:
     env = Record(MazeEnv("S..G"), 100, bonus=0.1)
     env.reset(seed=0)
     rewards = [env.step(action)[1] for action in (1, 3, 1, 3, 1, 1, 1)]
-    assert_allclose(rewards, 0.1 / np.sqrt([1, 1, 2, 2, 3, 1, 1]) + [0, 0, 0, 0, 0, 0, 1])
+    assert_allclose(
+        rewards, 0.1 / np.sqrt([1, 1, 2, 2, 3, 1, 1]) + [0, 0, 0, 0, 0, 0, 1]
+    )
 
 
 def test_record_counts_primitive_steps() -> None:
@@ -165,7 +216,9 @@ def test_paced_dqn_takes_gradient_steps_by_primitive_steps() -> None:
     deep_agents = pytest.importorskip("reproduction.arena.deep_agents")
     task = make_task("CliffWalking")
     record = Record(make_table_env(task, task.native), 2000)
-    env = eo.OptionsWrapper(record, eo.discover(make_table_env(task), 2), option_chance=0.9)
+    env = eo.OptionsWrapper(
+        record, eo.discover(make_table_env(task), 2), option_chance=0.9
+    )
     agent = deep_agents.make_agent("DQN", env, record, 0)
     with pytest.raises(BudgetSpentError):
         agent.learn(10_000)
@@ -187,13 +240,18 @@ def test_claims_compare_with_the_plain_agent() -> None:
     seen = runs[[*agents.RUN, "seed"]].assign(mean_goal=1.0)
     summary = agents.summarize(runs, seen)
     assert summary.first_goal.tolist() == [875.0, 172.5, 962.5]
-    verdicts = [claim.verdict for claim in agents.claims({"summary": summary, "runs": runs}, "DQN")]
+    verdicts = [
+        claim.verdict
+        for claim in agents.claims({"summary": summary, "runs": runs}, "DQN")
+    ]
     assert verdicts == ["holds"] * 3 + ["does not hold"] * 3
     assert agents.format_rows(summary, "DQN") == [
         "| DQN, Taxi | 875 (4 of 4) | 172 (4 of 4) | 962 (0 of 4) |"
     ]
     never = agents.summarize(runs.assign(first_goal=1000, learned=False), seen)
-    assert agents.format_rows(never, "DQN") == ["| DQN, Taxi |" + " never (0 of 4) |" * 3]
+    assert agents.format_rows(never, "DQN") == [
+        "| DQN, Taxi |" + " never (0 of 4) |" * 3
+    ]
 
 
 def test_pages_have_the_numbers_of_the_table() -> None:
@@ -201,18 +259,34 @@ def test_pages_have_the_numbers_of_the_table() -> None:
     summary = pd.read_csv(Path(agents.__file__).with_name("agents.csv"))
     assert set(summary.task) == set(TASKS)
     page = (root / "docs" / "agents.md").read_text(encoding="utf-8")
-    rows = [agents.format_rows(summary, agent) for agent in dict.fromkeys(summary.agent)]
+    rows = [
+        agents.format_rows(summary, agent) for agent in dict.fromkeys(summary.agent)
+    ]
     assert all(row in page for part in rows for row in part)
     four_rooms = rows[0][0].split(" | ")
-    assert f"| {four_rooms[1]} | {four_rooms[5]} |" in (root / "README.md").read_text(encoding="utf-8")
+    assert f"| {four_rooms[1]} | {four_rooms[5]} |" in (root / "README.md").read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.parametrize("comparison", ["methods", "agents"])
-def test_main_writes_a_page_and_continues(comparison: str, tmp_path: Path, capsys: Any) -> None:
-    only, domain = {"methods": ("eigen,random", "i-maze"), "agents": ("Q-learning", "CliffWalking")}[
-        comparison
+def test_main_writes_a_page_and_continues(
+    comparison: str, tmp_path: Path, capsys: Any
+) -> None:
+    only, domain = {
+        "methods": ("eigen,random", "i-maze"),
+        "agents": ("Q-learning", "CliffWalking"),
+    }[comparison]
+    command = [
+        comparison,
+        "--quick",
+        "--only",
+        only,
+        "--domains",
+        domain,
+        "--out",
+        str(tmp_path / "arena"),
     ]
-    command = [comparison, "--quick", "--only", only, "--domains", domain, "--out", str(tmp_path / "arena")]
     with eo.parallel.using("serial"):
         arena.main(command)
         printed = capsys.readouterr().out

@@ -16,7 +16,14 @@ import gymnasium
 from gymnasium.utils.env_checker import check_env
 
 import eigenoptions as eo
-from eigenoptions.atari import Emulator, Ram, collect_ram, published_starts, ram_options, slow_directions
+from eigenoptions.atari import (
+    Emulator,
+    Ram,
+    collect_ram,
+    published_starts,
+    ram_options,
+    slow_directions,
+)
 from eigenoptions.atari.emulator import game_name
 from eigenoptions.atari.slow import find_lasting_bytes, play_randomly
 from eigenoptions.features import features_from_dict, features_to_dict
@@ -27,7 +34,12 @@ STARTS = [(0,) * 30, (0,) * 20 + (1,) * 60]
 
 
 def make_freeway(**settings: Any) -> Any:
-    how = {"obs_type": "ram", "frameskip": 1, "repeat_action_probability": 0.0, **settings}
+    how = {
+        "obs_type": "ram",
+        "frameskip": 1,
+        "repeat_action_probability": 0.0,
+        **settings,
+    }
     return gymnasium.make("ALE/Freeway-v5", **how)
 
 
@@ -47,7 +59,9 @@ def spectrum(transitions: eo.Transitions) -> eo.Spectrum:
 @pytest.mark.parametrize("game", ["Freeway", "MsPacman"])
 def test_emulator_looking_ahead_leaves_no_trace(game: str) -> None:
     looking, plain = Emulator(game), Emulator(game)
-    for action in np.random.default_rng(0).integers(looking.n_actions, size=300).tolist():
+    for action in (
+        np.random.default_rng(0).integers(looking.n_actions, size=300).tolist()
+    ):
         here = looking.save()
         for _ in looking.try_actions(here):
             pass
@@ -66,7 +80,9 @@ def test_emulator_screen_after_restore_shows_that_state() -> None:
     chicken = (emulator.screen()[:, 42:52] == [252, 252, 84]).all(axis=2).any(axis=1)
     emulator.replay([0] * 5)
     emulator.restore(high)
-    assert np.array_equal((emulator.screen()[:, 42:52] == [252, 252, 84]).all(axis=2).any(axis=1), chicken)
+    assert np.array_equal(
+        (emulator.screen()[:, 42:52] == [252, 252, 84]).all(axis=2).any(axis=1), chicken
+    )
     assert emulator.key(emulator.save()) == emulator.key(high)
 
 
@@ -84,7 +100,8 @@ def test_emulator_step_ends_with_a_life_or_goes_on() -> None:
 
 
 @pytest.mark.parametrize(
-    "spelling", ["montezuma_revenge", "ALE/MontezumaRevenge-v5", "MontezumaRevengeNoFrameskip-v4"]
+    "spelling",
+    ["montezuma_revenge", "ALE/MontezumaRevenge-v5", "MontezumaRevengeNoFrameskip-v4"],
 )
 def test_game_name_accepts_other_spellings(spelling: str) -> None:
     assert game_name(spelling) == "MontezumaRevenge"
@@ -92,12 +109,16 @@ def test_game_name_accepts_other_spellings(spelling: str) -> None:
 
 def test_games_have_noop_first() -> None:
     assert Emulator("Backgammon").noop_added
-    assert all(Emulator(game).actions[0] == "NOOP" for game in ("Backgammon", "Pacman", "Pong"))
+    assert all(
+        Emulator(game).actions[0] == "NOOP" for game in ("Backgammon", "Pacman", "Pong")
+    )
 
 
 def test_missing_ale_py_names_the_extra() -> None:
     code = "import sys; sys.modules['ale_py'] = None\nimport eigenoptions.atari as a\na.Emulator('Freeway')"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 1
     assert "eigenoptions[atari]" in done.stderr.splitlines()[-1]
 
@@ -105,12 +126,18 @@ def test_missing_ale_py_names_the_extra() -> None:
 # Memory as features
 
 
-@pytest.mark.parametrize("features", [Ram(), Ram("bytes"), Ram(addresses=(3, 90)), Ram("bytes", (0, 127))])
-def test_ram_features_are_bits_or_bytes_of_the_addresses(features: Ram, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize(
+    "features", [Ram(), Ram("bytes"), Ram(addresses=(3, 90)), Ram("bytes", (0, 127))]
+)
+def test_ram_features_are_bits_or_bytes_of_the_addresses(
+    features: Ram, rng: np.random.Generator
+) -> None:
     memory = rng.integers(0, 256, size=(20, 128), dtype=np.uint8)
     used = memory[:, list(features.addresses)] if features.addresses else memory
     if features.code == "bits":
-        expected = [[byte >> j & 1 for byte in row for j in range(8)] for row in used.tolist()]
+        expected = [
+            [byte >> j & 1 for byte in row for j in range(8)] for row in used.tolist()
+        ]
     else:
         expected = (used / 256).tolist()
     assert features(memory).tolist() == expected
@@ -128,7 +155,9 @@ def test_collect_ram_equals_a_set_of_differences(transitions: eo.Transitions) ->
     while len(seen) < 600:
         for i, start in enumerate(STARTS):
             emulator.reset()
-            generator = np.random.default_rng(np.random.SeedSequence(0, spawn_key=(played, i)))
+            generator = np.random.default_rng(
+                np.random.SeedSequence(0, spawn_key=(played, i))
+            )
             last = emulator.ram()
             for action in (*start, *generator.integers(3, size=300).tolist()):
                 emulator.act(action)
@@ -139,16 +168,24 @@ def test_collect_ram_equals_a_set_of_differences(transitions: eo.Transitions) ->
                 last = now
         played += 1
     chosen = np.sort(np.random.default_rng(0).choice(len(seen), 600, replace=False))
-    before, after = (np.stack(column)[chosen] for column in zip(*seen.values(), strict=True))
+    before, after = (
+        np.stack(column)[chosen] for column in zip(*seen.values(), strict=True)
+    )
     assert np.array_equal(transitions.obs, before)
     assert np.array_equal(transitions.next_obs, after)
 
 
-def test_collect_ram_is_the_same_in_parallel_and_differs_by_seed(transitions: eo.Transitions) -> None:
+def test_collect_ram_is_the_same_in_parallel_and_differs_by_seed(
+    transitions: eo.Transitions,
+) -> None:
     told: list[tuple[int, int]] = []
     with eo.parallel.using("processes", workers=2):
         again = collect_ram(
-            "Freeway", STARTS, 600, max_episode_frames=300, progress=lambda *done: told.append(done)
+            "Freeway",
+            STARTS,
+            600,
+            max_episode_frames=300,
+            progress=lambda *done: told.append(done),
         )
     assert np.array_equal(again.obs, transitions.obs)
     assert told[-1] == (600, 600)
@@ -168,11 +205,17 @@ def test_spectrum_of_memory_has_right_singular_vectors(
     )
     assert len(values) == rank
     np.testing.assert_allclose(np.sqrt(2 * values), s[:rank])
-    np.testing.assert_allclose(T.T @ (T @ vectors), vectors * s[:rank] ** 2, atol=1e-8 * s[0] ** 2)
+    np.testing.assert_allclose(
+        T.T @ (T @ vectors), vectors * s[:rank] ** 2, atol=1e-8 * s[0] ** 2
+    )
 
 
-@pytest.mark.parametrize(("game", "points"), [("Freeway", 1), ("MontezumaRevenge", 100), ("MsPacman", 110)])
-def test_published_starts_lead_where_their_authors_went(game: str, points: float) -> None:
+@pytest.mark.parametrize(
+    ("game", "points"), [("Freeway", 1), ("MontezumaRevenge", 100), ("MsPacman", 110)]
+)
+def test_published_starts_lead_where_their_authors_went(
+    game: str, points: float
+) -> None:
     """The last one has crossed the road, has the key, or has eaten."""
     starts = published_starts(game)
     assert len(starts) == 6
@@ -186,7 +229,9 @@ def test_lasting_bytes_separate_the_player_from_traffic_and_echoes() -> None:
     emulator = Emulator("Freeway")
     emulator.replay([1] * 40)
     states = [emulator.save()]
-    at_once, later = (find_lasting_bytes(emulator, states, rest_frames=frames) for frames in (0, 16))
+    at_once, later = (
+        find_lasting_bytes(emulator, states, rest_frames=frames) for frames in (0, 16)
+    )
     assert {4, 14} <= set(at_once)
     assert len(at_once) < 64
     assert 14 in later
@@ -195,7 +240,9 @@ def test_lasting_bytes_separate_the_player_from_traffic_and_echoes() -> None:
 
 def test_slow_directions_have_variance_one_and_ascend() -> None:
     slow = slow_directions("Freeway", STARTS, n_decisions=300, rng=3)
-    episodes, _ = play_randomly(Emulator("Freeway"), STARTS, 8, 300, np.random.default_rng(3))
+    episodes, _ = play_randomly(
+        Emulator("Freeway"), STARTS, 8, 300, np.random.default_rng(3)
+    )
     potentials = slow.features(np.concatenate(episodes)).astype(float) @ slow.vectors
     np.testing.assert_allclose(potentials.var(axis=0, ddof=1), 1.0, rtol=1e-6)
     assert (np.diff(slow.values) >= 0).all()
@@ -209,7 +256,9 @@ def test_ram_options_come_in_the_order_of_the_paper(spectrum: eo.Spectrum) -> No
     assert len(options) == 2 * (len(spectrum.values) - spectrum.n_zero)
     assert options.labels[:4] == ("#0+", "#0-", "#1+", "#1-")
     assert (np.diff(options.eigenvalues) <= 0).all()
-    assert (np.diff(ram_options(spectrum, "Freeway", smallest_first=True).eigenvalues) >= 0).all()
+    assert (
+        np.diff(ram_options(spectrum, "Freeway", smallest_first=True).eigenvalues) >= 0
+    ).all()
     assert options.provenance["game"] == "Freeway"
     assert options.features == Ram()
 
@@ -226,7 +275,10 @@ def test_ram_options_equal_trying_every_action(spectrum: eo.Spectrum) -> None:
         for tried in range(3):
             after = env.unwrapped.step(tried)[0].copy()
             env.unwrapped.restore_state(here)
-            bits = [np.unpackbits(ram, bitorder="little").astype(float) for ram in (after, obs)]
+            bits = [
+                np.unpackbits(ram, bitorder="little").astype(float)
+                for ram in (after, obs)
+            ]
             gains.append(directions @ (bits[0] - bits[1]))
         for option, row in zip(options, np.array(gains).T, strict=True):
             tie = 1e-9 * np.abs(option.purpose.potential).max()
@@ -236,7 +288,9 @@ def test_ram_options_equal_trying_every_action(spectrum: eo.Spectrum) -> None:
         assert np.array_equal(obs, plain.step(action)[0])
 
 
-def test_ram_options_from_a_file_act_alike(tmp_path: Path, spectrum: eo.Spectrum) -> None:
+def test_ram_options_from_a_file_act_alike(
+    tmp_path: Path, spectrum: eo.Spectrum
+) -> None:
     env = make_freeway()
     options = ram_options(spectrum, env)[:8]
     options.save(tmp_path / "skills.safetensors")
@@ -255,7 +309,9 @@ def test_ram_options_with_a_frame_skip_need_it_in_the_environment() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*is different from the unwrapped version")
-def test_ram_options_are_actions_of_a_wrapped_environment(spectrum: eo.Spectrum) -> None:
+def test_ram_options_are_actions_of_a_wrapped_environment(
+    spectrum: eo.Spectrum,
+) -> None:
     env = make_freeway(max_num_frames_per_episode=2000)
     wrapped = eo.OptionsWrapper(env, ram_options(spectrum, env)[:8], max_duration=20)
     _, info = wrapped.reset(seed=0)
@@ -282,15 +338,41 @@ def test_ram_options_are_actions_of_a_wrapped_environment(spectrum: eo.Spectrum)
         (lambda: Ram(addresses=(128,)), "address"),
         (lambda: Ram()(np.zeros((2, 128))), "uint8"),
         (lambda: collect_ram("Freeway", []), "starts"),
-        (lambda: collect_ram("Freeway", [()], 900, max_episode_frames=10, max_rounds=1), "max_rounds"),
+        (
+            lambda: collect_ram(
+                "Freeway", [()], 900, max_episode_frames=10, max_rounds=1
+            ),
+            "max_rounds",
+        ),
         (lambda: published_starts("Pong"), "Pong"),
         (lambda: slow_directions("Freeway", []), "starts"),
         (lambda: ram_options(np.ones((1, 7)), "Freeway"), "1024"),
-        (lambda: ram_options(np.ones((1, 1024)), make_freeway(obs_type="rgb")), "obs_type"),
-        (lambda: ram_options(np.ones((1, 1024)), make_freeway(frameskip=4)), "frameskip"),
-        (lambda: ram_options(np.ones((1, 1024)), make_freeway(repeat_action_probability=0.25)), "repeat"),
-        (lambda: ram_options(np.ones((1, 1024)), make_freeway(full_action_space=True)), "full_action_space"),
-        (lambda: ram_options(ram_options(np.ones((1, 1024)), "Pong"), make_freeway()), "Pong"),
+        (
+            lambda: ram_options(np.ones((1, 1024)), make_freeway(obs_type="rgb")),
+            "obs_type",
+        ),
+        (
+            lambda: ram_options(np.ones((1, 1024)), make_freeway(frameskip=4)),
+            "frameskip",
+        ),
+        (
+            lambda: ram_options(
+                np.ones((1, 1024)), make_freeway(repeat_action_probability=0.25)
+            ),
+            "repeat",
+        ),
+        (
+            lambda: ram_options(
+                np.ones((1, 1024)), make_freeway(full_action_space=True)
+            ),
+            "full_action_space",
+        ),
+        (
+            lambda: ram_options(
+                ram_options(np.ones((1, 1024)), "Pong"), make_freeway()
+            ),
+            "Pong",
+        ),
     ],
 )
 def test_wrong_input_names_what_is_wrong(call: Any, word: str) -> None:

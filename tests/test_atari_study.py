@@ -24,7 +24,13 @@ from reproduction.atari.measures import (
     mean_agreement,
     measure,
 )
-from reproduction.atari.rollouts import Rollouts, explore_game, look_ahead, roll_out, round_to_grid
+from reproduction.atari.rollouts import (
+    Rollouts,
+    explore_game,
+    look_ahead,
+    roll_out,
+    round_to_grid,
+)
 from reproduction.atari.settings import Kind, Variant, make_variants
 from reproduction.atari.study import Collection, load_collection
 
@@ -36,9 +42,12 @@ INTROS = {"Freeway": 20, "MontezumaRevenge": 60, "MsPacman": 270}
 
 
 @pytest.mark.parametrize(
-    ("game", "buttons"), [("Freeway", [1]), ("MontezumaRevenge", [5, 3]), ("MsPacman", [2, 4])]
+    ("game", "buttons"),
+    [("Freeway", [1]), ("MontezumaRevenge", [5, 3]), ("MsPacman", [2, 4])],
 )
-def test_position_on_the_screen_is_where_actions_change_pixels(game: str, buttons: list[int]) -> None:
+def test_position_on_the_screen_is_where_actions_change_pixels(
+    game: str, buttons: list[int]
+) -> None:
     """Pixels that differ between the outcomes of the actions are the player's (Bellemare et al., 2012)."""
     emulator, known = Emulator(game), get_game(game)
     emulator.replay([0] * INTROS[game])
@@ -58,7 +67,9 @@ def test_regions_of_a_game_do_not_overlap() -> None:
         boxes = [np.array(box) for box in known.regions.values()]
         for a, b in combinations(boxes, 2):
             assert ((a[:, 0] > b[:, 1]) | (b[:, 0] > a[:, 1])).any()
-    assert {get_game("Freeway").find_region([height]) == "" for height in range(256)} == {False}
+    assert {
+        get_game("Freeway").find_region([height]) == "" for height in range(256)
+    } == {False}
 
 
 @pytest.mark.parametrize("game", GAMES)
@@ -79,12 +90,23 @@ def roll_out_alone(
 ) -> list[int]:
     """Actions of one option by itself, in plain Python."""
     tie = 0.0 if published else 1e-9 * np.abs(e).max()
-    state, phi, offset = emulator.save(), features(emulator.ram()[None])[0].astype(float), 0.0
+    state, phi, offset = (
+        emulator.save(),
+        features(emulator.ram()[None])[0].astype(float),
+        0.0,
+    )
     actions: list[int] = []
     while len(actions) < frames:
         steps = list(emulator.try_actions(state, skip, one_life=True))
-        q = np.array([(features(step.rams[-1][None])[0].astype(float) - phi) @ e for step in steps])
-        best = next(a for a, x in enumerate(q - offset) if x >= (q - offset).max() - tie)
+        q = np.array(
+            [
+                (features(step.rams[-1][None])[0].astype(float) - phi) @ e
+                for step in steps
+            ]
+        )
+        best = next(
+            a for a, x in enumerate(q - offset) if x >= (q - offset).max() - tie
+        )
         action = best if (q - offset).max() > tie else 0
         offset = q[-1] - q[action] if published else 0.0
         emulator.restore(state)
@@ -98,15 +120,20 @@ def roll_out_alone(
 
 @pytest.mark.parametrize("game", INTROS)
 @pytest.mark.parametrize(
-    ("code", "skip", "published"), [("bits", 1, False), ("bytes", 4, False), ("bits", 1, True)]
+    ("code", "skip", "published"),
+    [("bits", 1, False), ("bytes", 4, False), ("bits", 1, True)],
 )
-def test_rollouts_together_equal_each_alone(game: str, code: str, skip: int, published: bool) -> None:
+def test_rollouts_together_equal_each_alone(
+    game: str, code: str, skip: int, published: bool
+) -> None:
     emulator, features = Emulator(game), Ram(code)
     e = np.random.default_rng(1).normal(size=(3, features.n_features))
     e = round_to_grid(np.concatenate([e, -e]), features)
     start = [0] * INTROS[game]
     emulator.replay(start)
-    log = roll_out(emulator, 6, look_ahead(e, features, published=published), 10, (14,), skip)
+    log = roll_out(
+        emulator, 6, look_ahead(e, features, published=published), 10, (14,), skip
+    )
     for i in range(6):
         emulator.replay(start)
         actions = roll_out_alone(emulator, e[i], features, 10, skip, published)
@@ -125,9 +152,13 @@ def test_game_graph_has_the_transitions_of_the_emulator(game: str) -> None:
     for i in range(graph.mdp.n_states):
         if i not in states:
             continue
-        for action, step in enumerate(emulator.try_actions(states[i], 8, one_life=True)):
+        for action, step in enumerate(
+            emulator.try_actions(states[i], 8, one_life=True)
+        ):
             there = graph.mdp.successors[i, action]
-            assert there == i or np.array_equal(graph.ram[there][key], step.rams[-1][key])
+            assert there == i or np.array_equal(
+                graph.ram[there][key], step.rams[-1][key]
+            )
             if np.array_equal(graph.ram[there], step.rams[-1]):
                 states.setdefault(there, emulator.save())
     assert len(states) > 5
@@ -141,27 +172,41 @@ def make_log(paths: Any, length: Any = None) -> Rollouts:
     n, frames, w = watched.shape
     length = np.full(n, frames) if length is None else np.asarray(length)
     actions = np.zeros((n, frames), np.int8)
-    return Rollouts(np.zeros(w, np.uint8), actions, watched, np.zeros(n), length, length < frames)
+    return Rollouts(
+        np.zeros(w, np.uint8), actions, watched, np.zeros(n), length, length < frames
+    )
 
 
 def test_measures_of_a_path_are_those_by_hand() -> None:
     path = [[0], [8], [16], [40], [41], [42], [42], [60]]
     row = measure(make_log([path]), get_game("Freeway")).iloc[0]
     assert row.dwell == 0.75  # 41 and 42 are one place: 40..43
-    assert (row.settles, row.arrives, row.x, row.away, row.region) == (1, 1, 42, 42, "lane 2")
+    assert (row.settles, row.arrives, row.x, row.away, row.region) == (
+        1,
+        1,
+        42,
+        42,
+        "lane 2",
+    )
     assert (row.farthest, row.height) == (60, np.mean(path))
 
 
 def test_measures_of_lost_lives_and_ties() -> None:
-    table = measure(make_log([[[30, 30]] * 10] * 3, length=[10, 7, 3]), get_game("MsPacman"))
+    table = measure(
+        make_log([[[30, 30]] * 10] * 3, length=[10, 7, 3]), get_game("MsPacman")
+    )
     np.testing.assert_allclose(table.dwell, [1.0, 0.4, 0.0])
     assert table.died.tolist() == [0, 1, 1]
     assert table.x.isna().tolist() == [False, False, True]
-    first = measure(make_log([[[0]] * 4 + [[90], [20], [20], [90]]]), get_game("Freeway"))
+    first = measure(
+        make_log([[[0]] * 4 + [[90], [20], [20], [90]]]), get_game("Freeway")
+    )
     assert first.x.tolist() == [90]
 
 
-def test_meetings_of_own_places_are_beyond_those_of_other_options(rng: np.random.Generator) -> None:
+def test_meetings_of_own_places_are_beyond_those_of_other_options(
+    rng: np.random.Generator,
+) -> None:
     def agreement(places: Any) -> float:
         own, others = count_meetings(places)
         return float((own - others)[~np.eye(len(own), dtype=bool)].mean())
@@ -175,7 +220,11 @@ def test_meetings_of_own_places_are_beyond_those_of_other_options(rng: np.random
 
 
 def make_rollouts(
-    rng: np.random.Generator, *, shift: float = 0.0, own: float = 0.5, collections: int = 3
+    rng: np.random.Generator,
+    *,
+    shift: float = 0.0,
+    own: float = 0.5,
+    collections: int = 3,
 ) -> pd.DataFrame:
     """A made-up table: options with places of their own, which singular ones keep to with probability `own`."""
     tables = []
@@ -188,13 +237,32 @@ def make_rollouts(
             ("constant", 1, 3),
         ):
             for basis in range(bases):
-                goals, level = 200 * rng.random((n, 2)), 0.5 + 0.1 * rng.normal() * (kind == "random")
+                goals, level = (
+                    200 * rng.random((n, 2)),
+                    0.5 + 0.1 * rng.normal() * (kind == "random"),
+                )
                 for start in range(6):
                     for sign in (1, -1) if kind in ("singular", "random") else (1,):
-                        keeps = rng.random((n, 1)) < (own if kind == "singular" else 0.0)
-                        at = np.where(keeps, goals if sign > 0 else 200 - goals, 200 * rng.random((n, 2)))
-                        dwell = level + shift * (kind == "singular") + 0.2 * rng.normal(size=n)
-                        keys = {"collection": c, "start": start, "kind": kind, "basis": basis, "sign": sign}
+                        keeps = rng.random((n, 1)) < (
+                            own if kind == "singular" else 0.0
+                        )
+                        at = np.where(
+                            keeps,
+                            goals if sign > 0 else 200 - goals,
+                            200 * rng.random((n, 2)),
+                        )
+                        dwell = (
+                            level
+                            + shift * (kind == "singular")
+                            + 0.2 * rng.normal(size=n)
+                        )
+                        keys = {
+                            "collection": c,
+                            "start": start,
+                            "kind": kind,
+                            "basis": basis,
+                            "sign": sign,
+                        }
                         columns = {
                             "direction": np.arange(n),
                             "dwell": dwell.clip(0, 1),
@@ -202,12 +270,18 @@ def make_rollouts(
                             "y": at[:, 1],
                         }
                         tables.append(pd.DataFrame(columns).assign(**keys))
-    table = pd.concat(tables, ignore_index=True).assign(variant="paper", frames=8192, region="")
+    table = pd.concat(tables, ignore_index=True).assign(
+        variant="paper", frames=8192, region=""
+    )
     settles = (table.dwell >= 0.5).astype(float)
-    return table.assign(settles=settles, arrives=settles, farthest=0.0, score=0.0, height=0.0)
+    return table.assign(
+        settles=settles, arrives=settles, farthest=0.0, score=0.0, height=0.0
+    )
 
 
-def test_effects_that_exist_are_found_and_others_are_not(rng: np.random.Generator) -> None:
+def test_effects_that_exist_are_found_and_others_are_not(
+    rng: np.random.Generator,
+) -> None:
     none = compare_with_random(make_rollouts(rng, own=0.0), "dwell", draws=500)
     assert not none.better
     assert not none.worse
@@ -216,16 +290,22 @@ def test_effects_that_exist_are_found_and_others_are_not(rng: np.random.Generato
     table = make_rollouts(rng)
     effect = compare_with_random(table, "agreement", draws=500)
     assert effect.better
-    assert effect == compare_with_random(table.sample(frac=1, random_state=0), "agreement", draws=500)
+    assert effect == compare_with_random(
+        table.sample(frac=1, random_state=0), "agreement", draws=500
+    )
     level = mean_agreement(table[table.kind == "singular"], draws=300)
     assert 0 < level.low <= level.mean <= level.high
 
 
-def test_reliable_options_go_to_one_place_from_most_starts(rng: np.random.Generator) -> None:
+def test_reliable_options_go_to_one_place_from_most_starts(
+    rng: np.random.Generator,
+) -> None:
     table = make_rollouts(rng, own=1.0, shift=1.0, collections=1)
     singular = table[table.kind == "singular"]
     assert len(find_reliable(singular)) == 24
-    assert find_reliable(singular.assign(arrives=0.0)).empty  # they were there from the beginning
+    assert find_reliable(
+        singular.assign(arrives=0.0)
+    ).empty  # they were there from the beginning
 
 
 # Collections
@@ -238,7 +318,10 @@ def test_bases_of_a_collection_are_orthonormal_where_they_should_be() -> None:
         np.testing.assert_allclose(basis @ basis.T, np.eye(collection.rank), atol=1e-9)
     last = collection.rank - 1
     assert collection.choose_numbers(Kind("singular", 2)) == [0, last]
-    assert collection.choose_numbers(Kind("singular", 2, end="small")) == [last - 1, last]
+    assert collection.choose_numbers(Kind("singular", 2, end="small")) == [
+        last - 1,
+        last,
+    ]
 
 
 def test_rows_of_v_are_those_of_the_published_program(rng: np.random.Generator) -> None:
@@ -263,11 +346,16 @@ def test_settings_follow_appendix_e(game: str) -> None:
 # Claims
 
 
-def judge(game: str, table: pd.DataFrame, long: pd.DataFrame | None = None) -> dict[str, str]:
+def judge(
+    game: str, table: pd.DataFrame, long: pd.DataFrame | None = None
+) -> dict[str, str]:
     if long is None:
         first = table[table.start == 0]
         long = pd.concat([first, first.assign(variant="bytes")])
-    return {claim.id: claim.verdict for claim in judge_game({"rollouts": table, "long": long}, game=game)}
+    return {
+        claim.id: claim.verdict
+        for claim in judge_game({"rollouts": table, "long": long}, game=game)
+    }
 
 
 def test_claims_about_intent_follow_from_the_table(rng: np.random.Generator) -> None:
@@ -277,7 +365,10 @@ def test_claims_about_intent_follow_from_the_table(rng: np.random.Generator) -> 
         (0.0, -0.3, 3, "does not hold"),
         (0.8, 0.3, 1, "not decided"),  # one collection refutes and compares nothing
     ):
-        verdicts = judge("MsPacman", make_rollouts(rng, own=own, shift=shift, collections=collections))
+        verdicts = judge(
+            "MsPacman",
+            make_rollouts(rng, own=own, shift=shift, collections=collections),
+        )
         assert {verdicts[name] for name in names} == {expected}
 
 
@@ -288,15 +379,34 @@ def test_claims_about_freeway_follow_from_the_table(rng: np.random.Generator) ->
     table["height"] = table.x.where(table.kind == "singular", 10.0)
     verdicts = judge("Freeway", table.assign(frames=2048))
     # Points are not judged on a part of an episode.
-    names = ("freeway-lane", "freeway-heights", "freeway-walk", "freeway-445", "freeway-close-to-dqn")
-    assert [verdicts[name] for name in names] == ["holds", "holds", "holds", "not decided", "not decided"]
+    names = (
+        "freeway-lane",
+        "freeway-heights",
+        "freeway-walk",
+        "freeway-445",
+        "freeway-close-to-dqn",
+    )
+    assert [verdicts[name] for name in names] == [
+        "holds",
+        "holds",
+        "holds",
+        "not decided",
+        "not decided",
+    ]
     walk = table.kind == "walk"
-    still = table.assign(x=10.0, height=10.0, region="bottom", score=walk * 1.0, farthest=walk * 170.0)
+    still = table.assign(
+        x=10.0, height=10.0, region="bottom", score=walk * 1.0, farthest=walk * 170.0
+    )
     verdicts = judge("Freeway", still)
     assert {verdicts[name] for name in names} == {"does not hold"}
-    scores = still.score.where(~((table.kind == "singular") & (table.direction == 3)), 28.0)
+    scores = still.score.where(
+        ~((table.kind == "singular") & (table.direction == 3)), 28.0
+    )
     verdicts = judge("Freeway", still.assign(score=scores))
-    assert (verdicts["freeway-445"], verdicts["freeway-close-to-dqn"]) == ("holds", "holds")
+    assert (verdicts["freeway-445"], verdicts["freeway-close-to-dqn"]) == (
+        "holds",
+        "holds",
+    )
 
 
 @pytest.mark.parametrize(
@@ -309,24 +419,44 @@ def test_claims_about_freeway_follow_from_the_table(rng: np.random.Generator) ->
     ],
 )
 def test_claim_about_bytes_asks_who_climbs_and_scores(
-    rng: np.random.Generator, farthest: float, score: float, collections: int, verdict: str
+    rng: np.random.Generator,
+    farthest: float,
+    score: float,
+    collections: int,
+    verdict: str,
 ) -> None:
     table = make_rollouts(rng, collections=collections).drop(columns="y")
     chosen = (table.kind == "singular") & (table.direction == 5)
-    climbs = table.assign(variant="bytes", farthest=chosen * farthest, score=chosen * score)
-    assert judge("Freeway", table, pd.concat([table, climbs]))["freeway-bytes"] == verdict
+    climbs = table.assign(
+        variant="bytes", farthest=chosen * farthest, score=chosen * score
+    )
+    assert (
+        judge("Freeway", table, pd.concat([table, climbs]))["freeway-bytes"] == verdict
+    )
 
 
 def test_claims_about_places_follow_from_the_table(rng: np.random.Generator) -> None:
     table = make_rollouts(rng, own=1.0, shift=1.0)
     singular = table.kind == "singular"
     goals = np.array(GOALS)[table.direction % len(GOALS)]
-    verdicts = judge("MontezumaRevenge", table.assign(region=np.where(singular, goals, "")))
-    assert (verdicts["montezuma-places"], verdicts["montezuma-kulkarni"]) == ("holds", "holds")
+    verdicts = judge(
+        "MontezumaRevenge", table.assign(region=np.where(singular, goals, ""))
+    )
+    assert (verdicts["montezuma-places"], verdicts["montezuma-kulkarni"]) == (
+        "holds",
+        "holds",
+    )
     rope = np.where(singular & (goals == "rope"), "rope", "")
     verdicts = judge("MontezumaRevenge", table.assign(region=rope))
-    assert (verdicts["montezuma-places"], verdicts["montezuma-kulkarni"]) == ("partly", "does not hold")
-    corners = np.where(singular, np.where(table.direction % 2, "lower left corner", "junction 26,26"), "")
+    assert (verdicts["montezuma-places"], verdicts["montezuma-kulkarni"]) == (
+        "partly",
+        "does not hold",
+    )
+    corners = np.where(
+        singular,
+        np.where(table.direction % 2, "lower left corner", "junction 26,26"),
+        "",
+    )
     assert judge("MsPacman", table.assign(region=corners))["pacman-places"] == "holds"
     assert judge("MsPacman", table)["pacman-places"] == "does not hold"
 
@@ -344,7 +474,9 @@ def test_stored_results_are_small_and_complete(game: str) -> None:
     assert set(data["traces"].label) == set(data["highlights"].label)
 
 
-def test_command_writes_tables_clips_and_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_writes_tables_clips_and_a_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     atari.main(["freeway", "--quick", "--out", str(tmp_path)])
     folder = tmp_path / "freeway"
     assert "freeway-lane" in capsys.readouterr().out

@@ -62,7 +62,10 @@ def test_discover_prints_maps_a_table_and_the_next_command(capsys, monkeypatch):
     assert lines[0].startswith("four-rooms: 104 states; 4 options, method eigen")
     assert lines[2].split() == ["e2+", "e2-", "e3+", "e3-"]
     assert lines[4].rstrip() == "  ".join(["█" * 13] * 4)
-    assert any(line.split() == ["e3+", "0.0084952", "(2,", "2)", "8.72", "99%"] for line in lines)
+    assert any(
+        line.split() == ["e3+", "0.0084952", "(2,", "2)", "8.72", "99%"]
+        for line in lines
+    )
     assert lines[-1] == "next: eigenoptions diffusion four-rooms -n 4"
 
 
@@ -73,22 +76,34 @@ def test_discover_prints_as_many_maps_per_row_as_fit(capsys, monkeypatch, width,
 
 
 def test_discover_json_holds_the_options(capsys):
-    answer = read_json(capsys, "discover i-maze -n 3 --gamma 0.95 --operator combinatorial --seed 5")
+    answer = read_json(
+        capsys, "discover i-maze -n 3 --gamma 0.95 --operator combinatorial --seed 5"
+    )
     options = eo.discover("i-maze", 3, gamma=0.95, operator="combinatorial")
     rows = answer["options"]
-    assert answer["settings"].items() >= {"n_options": 3, "gamma": 0.95, "seed": 5}.items()
+    assert (
+        answer["settings"].items() >= {"n_options": 3, "gamma": 0.95, "seed": 5}.items()
+    )
     assert [row["label"] for row in rows] == list(options.labels)
     assert [row["sign"] for row in rows] == ["+", "-", "+"]
     assert [row["eigenvalue"] for row in rows] == options.eigenvalues.tolist()
     assert [row["mean_length"] for row in rows] == options.mean_length.tolist()
-    assert [row["stop_states"] for row in rows] == [np.flatnonzero(o.termination).tolist() for o in options]
+    assert [row["stop_states"] for row in rows] == [
+        np.flatnonzero(o.termination).tolist() for o in options
+    ]
     assert rows[0]["stops"] == options.mdp.coords[options[0].termination].tolist()
 
 
-@pytest.mark.parametrize(("method", "label"), [("bottleneck", "room 1"), ("random", "goal 86")])
+@pytest.mark.parametrize(
+    ("method", "label"), [("bottleneck", "room 1"), ("random", "goal 86")]
+)
 def test_discover_takes_every_method(capsys, method, label):
     rows = read_json(capsys, f"discover four-rooms --method {method}")["options"]
-    assert (rows[0]["label"], rows[0]["sign"], rows[0]["eigenvalue"]) == (label, None, None)
+    assert (rows[0]["label"], rows[0]["sign"], rows[0]["eigenvalue"]) == (
+        label,
+        None,
+        None,
+    )
 
 
 def test_discover_out_writes_options_and_figures_that_show_reads(capsys, tmp_path):
@@ -100,14 +115,19 @@ def test_discover_out_writes_options_and_figures_that_show_reads(capsys, tmp_pat
     rooms = eo.maze("four-rooms")
     saved = eo.load_options(folder / "options.safetensors", rooms)
     np.testing.assert_array_equal(saved.policy, eo.discover(rooms, 4).policy)
-    assert read_json(capsys, f"show {folder}/options.safetensors")["options"] == answer["options"]
+    assert (
+        read_json(capsys, f"show {folder}/options.safetensors")["options"]
+        == answer["options"]
+    )
     shown = run(capsys, f"show {folder}/options.safetensors")[1]
     assert "load_options" in shown.splitlines()[-1]
 
 
 def test_show_lists_options_without_coordinates(capsys, tmp_path):
     ring = eo.MDP(np.roll(np.eye(6), 1, axis=1))
-    eo.solve(ring, [eo.Purpose(np.arange(6.0), "up")]).save(tmp_path / "ring.safetensors")
+    eo.solve(ring, [eo.Purpose(np.arange(6.0), "up")]).save(
+        tmp_path / "ring.safetensors"
+    )
     code, out, _ = run(capsys, f"show {tmp_path}/ring.safetensors")
     assert code == 0
     assert any(line.split()[:2] == ["up", "5"] for line in out.splitlines())
@@ -115,7 +135,9 @@ def test_show_lists_options_without_coordinates(capsys, tmp_path):
 
 def test_discover_reads_maps_rules_and_environments(capsys, tmp_path):
     (tmp_path / "corridor.txt").write_text("S...G\n")
-    corridor = read_json(capsys, f"discover {tmp_path}/corridor.txt -n 2 --operator combinatorial")
+    corridor = read_json(
+        capsys, f"discover {tmp_path}/corridor.txt -n 2 --operator combinatorial"
+    )
     assert sorted(row["stops"] for row in corridor["options"]) == [[[0, 0]], [[0, 4]]]
     assert read_json(capsys, "discover rooms:3x3 -n 2 --seed 3")["states"] == 912
     assert read_json(capsys, "discover FrozenLake-v1 -n 2")["states"] == 16
@@ -124,7 +146,9 @@ def test_discover_reads_maps_rules_and_environments(capsys, tmp_path):
 
 
 def test_discover_of_continuous_observations_samples_and_saves(capsys, tmp_path):
-    line = f"discover MountainCar-v0 -n 2 --steps 2000 --features fourier --out {tmp_path}"
+    line = (
+        f"discover MountainCar-v0 -n 2 --steps 2000 --features fourier --out {tmp_path}"
+    )
     answer = read_json(capsys, line)
     assert [row["label"] for row in answer["options"]] == ["e2+", "e2-"]
     assert answer["files"] == [str(tmp_path / "options.safetensors")]
@@ -134,7 +158,11 @@ def test_discover_of_continuous_observations_samples_and_saves(capsys, tmp_path)
 
 
 def test_discover_colours_maps_where_the_terminal_can(capsys, monkeypatch):
-    for name, value in (("FORCE_COLOR", "1"), ("COLORTERM", "truecolor"), ("TERM", "xterm-256color")):
+    for name, value in (
+        ("FORCE_COLOR", "1"),
+        ("COLORTERM", "truecolor"),
+        ("TERM", "xterm-256color"),
+    ):
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("NO_COLOR", raising=False)
     out = run(capsys, "discover i-maze -n 2")[1]
@@ -175,23 +203,31 @@ def test_diffusion_shows_a_setting_that_helps_beside_the_uniform_choice(capsys):
     out = run(capsys, "diffusion four-rooms -n 4 --gamma 0.9")[1]
     assert f"{rows[-1]['uniform']:,.1f}" in out
     assert f"{rows[-1]['diffusion_time']:,.1f}" in out
-    assert out.splitlines()[-1].endswith("learn four-rooms -n 4 --gamma 0.9 --option-chance auto")
+    assert out.splitlines()[-1].endswith(
+        "learn four-rooms -n 4 --gamma 0.9 --option-chance auto"
+    )
 
 
 def test_diffusion_json_is_the_curve(capsys, tmp_path):
     maze = eo.maze("i-maze")
     options = eo.discover(maze, 3)
     answer = read_json(
-        capsys, f"diffusion i-maze -n 3 --option-chance 0.2 --stop-chance 0.1 --out {tmp_path}"
+        capsys,
+        f"diffusion i-maze -n 3 --option-chance 0.2 --stop-chance 0.1 --out {tmp_path}",
     )
     assert [row["options"] for row in answer["curve"]] == [0, 2, 3]
     curve, uniform = (
         eo.diffusion_curve(maze, options, **how)[[0, 2, 3]]
         for how in ({"option_chance": 0.2, "stop_chance": 0.1}, {})
     )
-    np.testing.assert_allclose([row["diffusion_time"] for row in answer["curve"]], curve)
+    np.testing.assert_allclose(
+        [row["diffusion_time"] for row in answer["curve"]], curve
+    )
     np.testing.assert_allclose([row["uniform"] for row in answer["curve"]], uniform)
-    assert json.loads((tmp_path / "diffusion.json").read_text())["curve"] == answer["curve"]
+    assert (
+        json.loads((tmp_path / "diffusion.json").read_text())["curve"]
+        == answer["curve"]
+    )
     assert (tmp_path / "diffusion.svg").is_file()
 
 
@@ -211,14 +247,20 @@ def test_learn_compares_numbers_of_options(capsys, tmp_path):
         record = eo.q_learning(maze, some, runs=4, episodes=20, rng=7)
         assert agent["options"] == (0 if some is None else len(some))
         assert agent["curve"] == record.returns.mean(axis=0).tolist()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["learning.json", "learning.svg"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "learning.json",
+        "learning.svg",
+    ]
     table = run(capsys, line)[1]
     assert "primitive actions" in table
     assert "4 options" in table
 
 
 def test_learn_takes_start_and_goal_as_cells(capsys):
-    answer = read_json(capsys, "learn rooms:1x2 -n 0 --runs 1 --episodes 2 --start 1,1 --goal 2,3 --seed 1")
+    answer = read_json(
+        capsys,
+        "learn rooms:1x2 -n 0 --runs 1 --episodes 2 --start 1,1 --goal 2,3 --seed 1",
+    )
     maze = eo.maze("rooms:1x2", rng=1)
     assert maze.coords[[answer["start"], answer["goal"]]].tolist() == [[1, 1], [2, 3]]
 
@@ -237,15 +279,31 @@ def test_every_next_command_runs(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.txt").write_text("....\n.##.\n....\n")
     (tmp_path / "split.txt").write_text("..#..\n")
-    lines = ["demo", "mazes", "discover own.txt -n 2", "discover rooms:6x6 -n 2 --gamma 0.99"]
-    lines += ["discover FrozenLake-v1 -n 2", "discover split.txt -n 2", "discover rooms:3x3 -n 2"]
+    lines = [
+        "demo",
+        "mazes",
+        "discover own.txt -n 2",
+        "discover rooms:6x6 -n 2 --gamma 0.99",
+    ]
+    lines += [
+        "discover FrozenLake-v1 -n 2",
+        "discover split.txt -n 2",
+        "discover rooms:3x3 -n 2",
+    ]
     seen: set[str] = set()
     while lines:
         line = lines.pop()
-        code, out, err = run(capsys, line + (" --runs 2 --episodes 3" if line.startswith("learn") else ""))
+        code, out, err = run(
+            capsys,
+            line + (" --runs 2 --episodes 3" if line.startswith("learn") else ""),
+        )
         assert (code, "error" in err) == (0, False), line
-        following = re.findall(r"^(?:next:|     ) eigenoptions (.+)$", out, flags=re.MULTILINE)
-        lines += [new for new in following if new not in seen and not new.startswith("studio")]
+        following = re.findall(
+            r"^(?:next:|     ) eigenoptions (.+)$", out, flags=re.MULTILINE
+        )
+        lines += [
+            new for new in following if new not in seen and not new.startswith("studio")
+        ]
         seen.update(following)
     assert len(seen) >= 6
 
@@ -262,7 +320,9 @@ def test_help_lists_commands_methods_and_examples_that_parse(capsys, monkeypatch
         assert code == 0
         assert f"  eigenoptions {example}\n" in out
         assert "None" not in out
-    text = " ".join(run(capsys, "discover --help")[1].split()).replace("- ", "-")  # wrapped at hyphens
+    text = " ".join(run(capsys, "discover --help")[1].split()).replace(
+        "- ", "-"
+    )  # wrapped at hyphens
     assert all(name in text for name in eo.methods())
     assert run(capsys, "--version")[:2] == (0, f"eigenoptions {eo.__version__}\n")
 
@@ -300,7 +360,9 @@ def test_help_lists_commands_methods_and_examples_that_parse(capsys, monkeypatch
         ("learn split.txt", "start"),
     ],
 )
-def test_wrong_input_is_one_line_and_leaves_no_file(capsys, tmp_path, monkeypatch, line, word):
+def test_wrong_input_is_one_line_and_leaves_no_file(
+    capsys, tmp_path, monkeypatch, line, word
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "map.txt").write_text("..\n.?\n")
     (tmp_path / "split.txt").write_text("..#..\n")
@@ -334,7 +396,9 @@ def test_no_environment_variable_is_set(capsys):
 
 def test_a_closed_pipe_is_quiet():
     with subprocess.Popen(
-        [*COMMAND, "discover", "four-rooms", "-n", "60"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*COMMAND, "discover", "four-rooms", "-n", "60"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -346,10 +410,26 @@ def test_a_closed_pipe_is_quiet():
 def test_ctrl_c_ends_with_130_and_one_line(tmp_path: Path):
     """The real command, while it learns: about a minute, of which the first steps are taken."""
     line = [
-        *["learn", "four-rooms", "-n", "4", "--runs", "2000", "--episodes", "2000", "--out"],
+        *[
+            "learn",
+            "four-rooms",
+            "-n",
+            "4",
+            "--runs",
+            "2000",
+            "--episodes",
+            "2000",
+            "--out",
+        ],
         str(tmp_path / "out"),
     ]
-    env = {**os.environ, "FORCE_COLOR": "1", "TTY_COMPATIBLE": "1", "NO_COLOR": "1", "PYTHONUNBUFFERED": "1"}
+    env = {
+        **os.environ,
+        "FORCE_COLOR": "1",
+        "TTY_COMPATIBLE": "1",
+        "NO_COLOR": "1",
+        "PYTHONUNBUFFERED": "1",
+    }
     with subprocess.Popen(
         [*COMMAND, *line], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env
     ) as process:
@@ -374,7 +454,13 @@ def test_a_terminal_without_unicode_gets_question_marks():
 
 def test_draw_cells_colours_levels_trail_and_terminations():
     coords = np.array([[0, 0], [0, 1], [0, 2]])
-    line = draw_cells(coords, "→→●", np.array([-1.0, 0.0, 1.0]), trail=[0], color=True, wide=True)[1]
+    line = draw_cells(
+        coords, "→→●", np.array([-1.0, 0.0, 1.0]), trail=[0], color=True, wide=True
+    )[1]
     assert line.plain == "██◆ → ● ██"
     styles = [str(span.style) for span in line.spans][1:4]
-    assert [style.split(" on ")[1] for style in styles] == ["#ffdd33", "#ffffff", "#d7263d"]
+    assert [style.split(" on ")[1] for style in styles] == [
+        "#ffdd33",
+        "#ffffff",
+        "#d7263d",
+    ]

@@ -15,7 +15,9 @@ from eigenoptions.envs import MazeEnv, collect
 from tests.tables import make_options
 
 PARTS = ("obs", "action", "next_obs", "terminated")
-BOTH_WAYS = make_options([[1, 1, 1, 1, 1, -1], [-1, 3, 3, 3, 3, 3]], 4)  # on a corridor of six cells
+BOTH_WAYS = make_options(
+    [[1, 1, 1, 1, 1, -1], [-1, 3, 3, 3, 3, 3]], 4
+)  # on a corridor of six cells
 
 
 def assert_same(one: eo.Transitions, other: eo.Transitions) -> None:
@@ -29,9 +31,13 @@ def go_right(obs: Any) -> np.ndarray:
 
 @pytest.mark.parametrize("n_envs", [1, 7])
 def test_collect_transitions_follow_the_table(four_rooms: eo.MDP, n_envs: int) -> None:
-    batch = collect("eigenoptions/FourRooms-v0", 3000, n_envs=n_envs, max_episode_steps=90)
+    batch = collect(
+        "eigenoptions/FourRooms-v0", 3000, n_envs=n_envs, max_episode_steps=90
+    )
     assert len(batch) == 3000
-    np.testing.assert_array_equal(batch.next_obs, four_rooms.successors[batch.obs, batch.action])
+    np.testing.assert_array_equal(
+        batch.next_obs, four_rooms.successors[batch.obs, batch.action]
+    )
     np.testing.assert_array_equal(batch.terminated, batch.next_obs == four_rooms.goal)
     assert not (batch.obs == four_rooms.goal).any()  # a reset would leave the goal
     np.testing.assert_allclose(np.bincount(batch.action) / 3000, 0.25, atol=0.04)
@@ -43,7 +49,14 @@ def test_collect_resets_are_no_transitions(mode: AutoresetMode, copy: bool) -> N
     """Also where the vector environment returns the same array in every step."""
     envs = SyncVectorEnv([lambda: MazeEnv("S..G")] * 2, autoreset_mode=mode, copy=copy)
     batch = collect(envs, 12, policy=go_right)
-    rows = sorted(zip(batch.obs.tolist(), batch.next_obs.tolist(), batch.terminated.tolist(), strict=True))
+    rows = sorted(
+        zip(
+            batch.obs.tolist(),
+            batch.next_obs.tolist(),
+            batch.terminated.tolist(),
+            strict=True,
+        )
+    )
     assert rows == sorted([(0, 1, False), (1, 2, False), (2, 3, True)] * 4)
     doubled = collect(envs, 12, policy=go_right, features=lambda obs: 2.0 * obs)
     assert sorted(doubled.next_obs.tolist()) == sorted(2.0 * batch.next_obs)
@@ -66,19 +79,30 @@ def test_collect_sources_are_equivalent(four_rooms: eo.MDP) -> None:
 
 def test_collect_with_options_is_the_papers_walk(four_rooms: eo.MDP) -> None:
     """Each decision uniform over actions and available options, options run to their end."""
-    batch = collect(MazeEnv("......"), 6_000, policy=BOTH_WAYS, option_chance=None, rng=1)
+    batch = collect(
+        MazeEnv("......"), 6_000, policy=BOTH_WAYS, option_chance=None, rng=1
+    )
     arrivals = np.flatnonzero(batch.obs == 0)
     # At the left end five choices are available, of which option 1 and action 1 lead right.
     shares = np.bincount(batch.action[arrivals], minlength=4) / len(arrivals)
     np.testing.assert_allclose(shares, [0.2, 0.4, 0.2, 0.2], atol=0.04)
     is_run = [
-        (batch.action[i : i + 5] == 1).all() and (batch.obs[i : i + 5] == range(5)).all()
+        (batch.action[i : i + 5] == 1).all()
+        and (batch.obs[i : i + 5] == range(5)).all()
         for i in arrivals[:-1]
     ]
-    assert np.mean(is_run) > 0.15  # a random walk makes such a run once in a thousand times
-    rooms = collect(four_rooms, 2000, policy=eo.discover(four_rooms, n_options=8), n_envs=16)
-    np.testing.assert_array_equal(rooms.next_obs, four_rooms.successors[rooms.obs, rooms.action])
-    as_objects = collect(MazeEnv("......"), 6_000, policy=list(BOTH_WAYS), option_chance=None, rng=1)
+    assert (
+        np.mean(is_run) > 0.15
+    )  # a random walk makes such a run once in a thousand times
+    rooms = collect(
+        four_rooms, 2000, policy=eo.discover(four_rooms, n_options=8), n_envs=16
+    )
+    np.testing.assert_array_equal(
+        rooms.next_obs, four_rooms.successors[rooms.obs, rooms.action]
+    )
+    as_objects = collect(
+        MazeEnv("......"), 6_000, policy=list(BOTH_WAYS), option_chance=None, rng=1
+    )
     assert_same(batch, as_objects)
 
 
@@ -86,20 +110,36 @@ def test_collect_option_chance_and_stop_chance() -> None:
     always_right = make_options([[1] * 6], 4)
     runs = collect(MazeEnv("......"), 2000, policy=always_right, option_chance=1.0)
     assert (runs.action == 1).all()
-    settings = {"policy": always_right, "option_chance": 0.5, "stop_chance": 0.5, "n_envs": 20}
+    settings = {
+        "policy": always_right,
+        "option_chance": 0.5,
+        "stop_chance": 0.5,
+        "n_envs": 20,
+    }
     mixed = collect(lambda: MazeEnv("......"), 4000, **settings)
     # Half of the decisions are options, which take two steps on average.
-    np.testing.assert_allclose((mixed.action == 1).mean(), (2 * 0.5 + 0.5 / 4) / 1.5, atol=0.05)
+    np.testing.assert_allclose(
+        (mixed.action == 1).mean(), (2 * 0.5 + 0.5 / 4) / 1.5, atol=0.05
+    )
 
 
 def test_collect_option_ends_with_the_episode() -> None:
     options = make_options([[1, 1, 1, -1, 3, 3]], 4)
-    batch = collect(lambda: MazeEnv("S....G"), 5000, policy=options, n_envs=4, max_episode_steps=2, rng=2)
+    batch = collect(
+        lambda: MazeEnv("S....G"),
+        5000,
+        policy=options,
+        n_envs=4,
+        max_episode_steps=2,
+        rng=2,
+    )
     assert set(batch.obs.tolist()) <= {0, 1}
 
 
 def test_collect_stores_features() -> None:
-    batch = collect("FrozenLake-v1", 100, n_envs=4, features=lambda obs: np.eye(16)[obs])
+    batch = collect(
+        "FrozenLake-v1", 100, n_envs=4, features=lambda obs: np.eye(16)[obs]
+    )
     assert batch.obs.shape == (100, 16)
     np.testing.assert_array_equal(
         batch.next_obs.argmax(axis=1), collect("FrozenLake-v1", 100, n_envs=4).next_obs
@@ -107,15 +147,25 @@ def test_collect_stores_features() -> None:
 
 
 def test_collect_is_decided_by_the_seed() -> None:
-    one, same, other = (collect("FrozenLake-v1", 500, n_envs=3, rng=seed) for seed in (7, 7, 8))
+    one, same, other = (
+        collect("FrozenLake-v1", 500, n_envs=3, rng=seed) for seed in (7, 7, 8)
+    )
     assert_same(one, same)
     assert (one.obs != other.obs).any()
-    assert_same(*(collect("FrozenLake-v1", 500, rng=np.random.default_rng(1)) for _ in range(2)))
+    assert_same(
+        *(collect("FrozenLake-v1", 500, rng=np.random.default_rng(1)) for _ in range(2))
+    )
 
 
 def test_collect_reports_progress() -> None:
     calls: list[tuple[int, int]] = []
-    batch = collect("CartPole-v1", 5050, n_envs=3, rng=2, progress=lambda *numbers: calls.append(numbers))
+    batch = collect(
+        "CartPole-v1",
+        5050,
+        n_envs=3,
+        rng=2,
+        progress=lambda *numbers: calls.append(numbers),
+    )
     assert (len(batch), batch.obs.dtype) == (5050, np.float32)
     assert calls[-1] == (5050, 5050)
     assert len(calls) >= 5
@@ -175,10 +225,16 @@ def test_collect_closes_what_it_made() -> None:
         ("Blackjack-v1", {}, "features"),
         (MazeEnv("S.G"), {"n_envs": 2}, "n_envs"),
         (3, {}, "int"),
-        ("eigenoptions/IMaze-v0", {"policy": make_options(np.zeros((1, 104), int), 4)}, "states"),
+        (
+            "eigenoptions/IMaze-v0",
+            {"policy": make_options(np.zeros((1, 104), int), 4)},
+            "states",
+        ),
         ("Taxi-v4", {"policy": make_options(np.zeros((1, 500), int), 4)}, "actions"),
     ],
 )
-def test_collect_wrong_argument_raises(env: Any, settings: dict[str, Any], word: str) -> None:
+def test_collect_wrong_argument_raises(
+    env: Any, settings: dict[str, Any], word: str
+) -> None:
     with pytest.raises(ValueError, match=word):
         collect(env, **{"steps": 10, **settings})

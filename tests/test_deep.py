@@ -13,7 +13,16 @@ import numpy as np
 import pytest
 
 import eigenoptions as eo
-from eigenoptions.deep import Certificate, Dataset, Encoder, encoder, learn, recognition, ritz, training
+from eigenoptions.deep import (
+    Certificate,
+    Dataset,
+    Encoder,
+    encoder,
+    learn,
+    recognition,
+    ritz,
+    training,
+)
 from eigenoptions.deep.encoder import _count_above_noise
 from eigenoptions.features import features_from_dict, features_to_dict
 from eigenoptions.mdp import Transitions, maze
@@ -35,7 +44,12 @@ def pixels(side: int = 13) -> np.ndarray:
 def walked(steps: int, observations: np.ndarray, rng: int = 0) -> Transitions:
     free = eo.MDP(ROOMS.transition, coords=ROOMS.coords)
     taken = walk(free, steps, rng=rng, max_episode_steps=50)
-    return Transitions(observations[taken.obs], taken.action, observations[taken.next_obs], taken.terminated)
+    return Transitions(
+        observations[taken.obs],
+        taken.action,
+        observations[taken.next_obs],
+        taken.terminated,
+    )
 
 
 def walked_with_noise(steps: int) -> Transitions:
@@ -52,7 +66,11 @@ def walked_with_noise(steps: int) -> Transitions:
 
 def truth(k: int) -> tuple[np.ndarray, np.ndarray]:
     """Eigenpairs of I - P of the uniform random walk in four rooms."""
-    P = ROOMS.transition.toarray().reshape(ROOMS.n_states, 4, ROOMS.n_states).mean(axis=1)
+    P = (
+        ROOMS.transition.toarray()
+        .reshape(ROOMS.n_states, 4, ROOMS.n_states)
+        .mean(axis=1)
+    )
     values, vectors = np.linalg.eigh(np.eye(len(P)) - P)
     return values[:k], vectors[:, :k]
 
@@ -85,7 +103,9 @@ def test_the_certificate_agrees_with_a_resolved_spectrum(found: Any) -> None:
     certificate = found.certificate
     assert certificate.resolved[:4].all()
     assert certificate.repeating
-    assert abs(certificate.score - certificate.best_score) < 0.2 < certificate.score <= 4
+    assert (
+        abs(certificate.score - certificate.best_score) < 0.2 < certificate.score <= 4
+    )
     assert "e5" in str(certificate)
 
 
@@ -102,14 +122,18 @@ def test_the_same_seed_gives_the_same_bytes() -> None:
 def test_interleaved_copies_are_the_same_trajectories() -> None:
     lanes = [walk(eo.MDP(ROOMS.transition), 400, rng=i) for i in range(3)]
     mixed = [
-        np.stack([getattr(lane, part) for lane in lanes], axis=1).ravel() for part in ("obs", "next_obs")
+        np.stack([getattr(lane, part) for lane in lanes], axis=1).ravel()
+        for part in ("obs", "next_obs")
     ]
     ends = np.zeros(1200, dtype=bool)
-    data = Dataset.of(Transitions(XY[mixed[0]], np.zeros(1200, dtype=int), XY[mixed[1]], ends))
+    data = Dataset.of(
+        Transitions(XY[mixed[0]], np.zeros(1200, dtype=int), XY[mixed[1]], ends)
+    )
     before, _ = data.all.pairs(5)
     assert len(before) >= 3 * 396
     numbers = [
-        {tuple(x): i for i, x in enumerate(data.observations)}[tuple(x)] for x in XY[lanes[0].obs[:396]]
+        {tuple(x): i for i, x in enumerate(data.observations)}[tuple(x)]
+        for x in XY[lanes[0].obs[:396]]
     ]
     assert before[:396].tolist() == numbers
 
@@ -121,7 +145,10 @@ def test_lagged_values_of_a_cycle_are_closed_forms() -> None:
     angle = 2 * np.pi * np.arange(n) / n
     circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     seen = Transitions(
-        circle[at[:-1]], np.zeros(40_000, dtype=int), circle[at[1:]], np.zeros(40_000, dtype=bool)
+        circle[at[:-1]],
+        np.zeros(40_000, dtype=int),
+        circle[at[1:]],
+        np.zeros(40_000, dtype=bool),
     )
     values = learn(seen, 3, steps=40).values
     want = 2 / 3 * (1 - np.cos(2 * np.pi / n))
@@ -133,18 +160,25 @@ def test_all_values_of_a_corridor_are_closed_forms() -> None:
     free = eo.MDP(corridor.transition, coords=corridor.coords)
     taken = walk(free, 40_000, rng=0, max_episode_steps=50)
     cells = corridor.coords.astype(float)
-    seen = Transitions(cells[taken.obs], taken.action, cells[taken.next_obs], taken.terminated)
+    seen = Transitions(
+        cells[taken.obs], taken.action, cells[taken.next_obs], taken.terminated
+    )
     found = learn(seen, 6, steps=60)
     # Nothing is left of the fastest functions five transitions later, so a shorter lag is used.
     assert found.certificate.lag < 5
-    np.testing.assert_allclose(found.values, (1 - np.cos(np.pi * np.arange(6) / 6)) / 2, rtol=0.06)
+    np.testing.assert_allclose(
+        found.values, (1 - np.cos(np.pi * np.arange(6) / 6)) / 2, rtol=0.06
+    )
     assert found.certificate.resolved.all()
 
 
 def test_learn_from_pixels_finds_the_eigenspace() -> None:
     images = pixels()
     found = learn(walked(20_000, images), 5, steps=60)
-    assert agreement((found.features(images) @ found.vectors)[:, 1:], truth(5)[1][:, 1:]) > 0.95
+    assert (
+        agreement((found.features(images) @ found.vectors)[:, 1:], truth(5)[1][:, 1:])
+        > 0.95
+    )
 
 
 def test_noise_that_is_not_repeated_is_not_memorised() -> None:
@@ -160,21 +194,31 @@ def test_noise_that_is_not_repeated_is_not_memorised() -> None:
 def test_one_wrong_observation_changes_nothing(kind: str) -> None:
     """One value of a million in 6,000 transitions: the spectrum is that of the others."""
     images = np.float64(pixels()) / 255
-    observations = {"vectors": XY, "images": images, "long vectors": images.reshape(104, -1)}[kind]
+    observations = {
+        "vectors": XY,
+        "images": images,
+        "long vectors": images.reshape(104, -1),
+    }[kind]
     seen = walked(6_000, observations)
     seen.obs.flags.writeable = True
     seen.obs[3_000].flat[0] = 1e6
-    found = learn(Transitions(seen.obs, seen.action, seen.next_obs, seen.terminated), 4, steps=60)
+    found = learn(
+        Transitions(seen.obs, seen.action, seen.next_obs, seen.terminated), 4, steps=60
+    )
     np.testing.assert_allclose(found.values, truth(4)[0], rtol=0.05, atol=1e-12)
 
 
 def test_the_certificate_sees_poor_functions_at_any_lag() -> None:
     """Row and column are mixtures of eigenfunctions, whose fast parts have decayed at long lags only."""
     data = Dataset.of(walked(20_000, XY))
-    features = ritz.tabulate_features(lambda n: np.column_stack([np.ones(len(n)), data.observations[n]]), 104)
+    features = ritz.tabulate_features(
+        lambda n: np.column_stack([np.ones(len(n)), data.observations[n]]), 104
+    )
     for lag in (1, 5):
         solution = ritz.solve(data.all, features, 3, lag)
-        functions = ritz.tabulate_features(lambda n, v=solution.vectors: features(n) @ v, 104)
+        functions = ritz.tabulate_features(
+            lambda n, v=solution.vectors: features(n) @ v, 104
+        )
         implied = ritz.compute_implied_values(data.all, functions, lag)
         long_lag = ritz.compute_long_lag_values(data.all, functions, implied, lag)
         assert not ritz.find_resolved(solution.values, long_lag)[1:].any()
@@ -195,7 +239,9 @@ def test_covariances_in_time_are_those_of_numpy() -> None:
     np.testing.assert_allclose(R, (f.T @ g + g.T @ f) / (2 * len(f)), rtol=1e-6)
     # Squared autocorrelations of the three functions in the span, which are all there are.
     want = np.trace(np.linalg.matrix_power(np.linalg.solve(C, R), 2))
-    np.testing.assert_allclose(ritz.compute_held_score(*[np.concatenate([f, g])] * 2, 3), want, rtol=1e-5)
+    np.testing.assert_allclose(
+        ritz.compute_held_score(*[np.concatenate([f, g])] * 2, 3), want, rtol=1e-5
+    )
 
     def features(numbers: Any) -> Any:
         return np.column_stack([np.ones(len(numbers)), x[numbers]])
@@ -209,7 +255,12 @@ def test_types_of_floats_may_be_mixed() -> None:
     seen = walked(600, XY + 0.1)
     half = [slice(300), slice(300, 600)]
     batches = [
-        Transitions(seen.obs[p].astype(t), seen.action[p], seen.next_obs[p].astype(t), seen.terminated[p])
+        Transitions(
+            seen.obs[p].astype(t),
+            seen.action[p],
+            seen.next_obs[p].astype(t),
+            seen.terminated[p],
+        )
         for p, t in zip(half, (np.float64, np.float32), strict=True)
     ]
     assert len(Dataset.of(batches).observations) == len(Dataset.of(seen).observations)
@@ -225,7 +276,9 @@ def test_types_of_floats_may_be_mixed() -> None:
 def test_components_above_white_noise_are_counted(rank: int) -> None:
     rng = np.random.default_rng(0)
     n, d = 1000, 200
-    x = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, d)) + rng.standard_normal((n, d))
+    x = rng.standard_normal((n, rank)) @ rng.standard_normal(
+        (rank, d)
+    ) + rng.standard_normal((n, d))
     for y in (x, x[:100]):
         size = np.linalg.eigvalsh(y @ y.T if len(y) < d else y.T @ y)[::-1] / len(y)
         assert _count_above_noise(size, *y.shape) == min(rank, len(y))
@@ -235,7 +288,11 @@ def test_slow_values_are_taken_at_long_lags() -> None:
     rng = np.random.default_rng(0)
     n = 40_000
     slow, fast = rng.random((2, n + 1)) < [[0.005], [0.1]]
-    x = (np.cumsum(slow) % 2 - 0.5) + 0.3 * (np.cumsum(fast) % 2 - 0.5) + 0.1 * rng.standard_normal(n + 1)
+    x = (
+        (np.cumsum(slow) % 2 - 0.5)
+        + 0.3 * (np.cumsum(fast) % 2 - 0.5)
+        + 0.1 * rng.standard_normal(n + 1)
+    )
     zero = np.zeros(n, dtype=int)
     data = Dataset.of(Transitions(x[:-1, None], zero, x[1:, None], zero > 0))
 
@@ -252,11 +309,16 @@ def test_slow_values_are_taken_at_long_lags() -> None:
 def test_values_without_noise_are_those_of_the_chain() -> None:
     rng = np.random.default_rng(0)
     # Two states, exchanged with probability 0.1: the eigenvalue is 0.2. Half of the variance of x is new noise.
-    x = (np.cumsum(rng.random(40_001) < 0.1) % 2 * 2.0 - 1.0 + rng.standard_normal(40_001))[:, None]
+    x = (
+        np.cumsum(rng.random(40_001) < 0.1) % 2 * 2.0
+        - 1.0
+        + rng.standard_normal(40_001)
+    )[:, None]
     n = np.zeros(40_000, dtype=int)
     data = Dataset.of(Transitions(x[:-1], n, x[1:], n > 0))
     features = ritz.tabulate_features(
-        lambda n: np.column_stack([np.ones(len(n)), data.observations[n]]), len(data.observations)
+        lambda n: np.column_stack([np.ones(len(n)), data.observations[n]]),
+        len(data.observations),
     )
     noisy = ritz.solve(data.all, features, 2, 2)
     np.testing.assert_allclose(noisy.values[1], 1 - np.sqrt(0.64 / 2), rtol=0.05)
@@ -270,16 +332,23 @@ def test_an_own_module_and_what_it_must_not_do() -> None:
     seen = walked(3_000, XY)
     torch.manual_seed(0)
     own = torch.nn.Sequential(
-        torch.nn.Linear(2, 32), torch.nn.Tanh(), torch.nn.Linear(32, 24), torch.nn.Tanh()
+        torch.nn.Linear(2, 32),
+        torch.nn.Tanh(),
+        torch.nn.Linear(32, 24),
+        torch.nn.Tanh(),
     )
     found = learn(seen, 3, own, steps=10)
     before = found.features(XY)
     assert before.shape == (104, 25)
-    assert not np.array_equal(learn(seen, 3, found.features, steps=10).features(XY), before)
+    assert not np.array_equal(
+        learn(seen, 3, found.features, steps=10).features(XY), before
+    )
     assert np.array_equal(found.features(XY), before)
     with pytest.raises(ValueError, match="must return"):
         learn(seen, 3, torch.nn.Unflatten(1, (2, 1)), steps=1)
-    dropped = learn(seen, 3, torch.nn.Sequential(own, torch.nn.Dropout(0.5)), steps=1).features
+    dropped = learn(
+        seen, 3, torch.nn.Sequential(own, torch.nn.Dropout(0.5)), steps=1
+    ).features
     assert np.array_equal(dropped(XY), dropped(XY))
     with torch.no_grad():
         own[0].weight[0, 0] = np.nan
@@ -302,7 +371,9 @@ def test_an_own_module_and_what_it_must_not_do() -> None:
         (XY, {"n": 300}, "512"),
     ],
 )
-def test_learn_bad_input_raises(observations: Any, settings: dict[str, Any], word: str) -> None:
+def test_learn_bad_input_raises(
+    observations: Any, settings: dict[str, Any], word: str
+) -> None:
     settings = {"k": 3, "steps": 1, "n": 600, **settings}
     seen = walked(settings.pop("n"), observations)
     with pytest.raises(ValueError, match=word):
@@ -311,10 +382,16 @@ def test_learn_bad_input_raises(observations: Any, settings: dict[str, Any], wor
 
 def test_pairs_are_drawn_at_geometric_distances_within_trajectories() -> None:
     steps, rng = np.arange(100.0).repeat(2).reshape(100, 2), np.random.default_rng(0)
-    data = Dataset.of(Transitions(steps, np.zeros(100, int), steps + 1, np.arange(100) % 50 == 49))
-    before, after = (data.observations[numbers, 0] for numbers in data.all.draw(20_000, 0.0, rng))
+    data = Dataset.of(
+        Transitions(steps, np.zeros(100, int), steps + 1, np.arange(100) % 50 == 49)
+    )
+    before, after = (
+        data.observations[numbers, 0] for numbers in data.all.draw(20_000, 0.0, rng)
+    )
     np.testing.assert_array_equal(after, before + 1)
-    before, after = (data.observations[numbers, 0] for numbers in data.all.draw(20_000, 0.75, rng))
+    before, after = (
+        data.observations[numbers, 0] for numbers in data.all.draw(20_000, 0.75, rng)
+    )
     early = before % 50 < 20
     assert (after - before)[early].mean() == pytest.approx(4.0, abs=0.1)
     assert (before // 50 == (after - 1) // 50).all()
@@ -322,7 +399,9 @@ def test_pairs_are_drawn_at_geometric_distances_within_trajectories() -> None:
 
 def test_changes_are_measured_where_something_changes() -> None:
     obs = np.array([[0.0, 5.0, 1.0], [2.0, 5.0, 1.0], [2.0, 5.0, 4.0], [8.0, 5.0, 4.0]])
-    data = Dataset.of(Transitions(obs[:-1], np.zeros(3, int), obs[1:], np.zeros(3, bool)))
+    data = Dataset.of(
+        Transitions(obs[:-1], np.zeros(3, int), obs[1:], np.zeros(3, bool))
+    )
     np.testing.assert_array_equal(training._estimate_steps(data), [4.0, 1.0, 3.0])
 
 
@@ -339,13 +418,17 @@ def test_the_rate_falls_linearly(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(np.array(rates) / rates[0], [1.0, 0.75, 0.5, 0.25])
 
 
-def test_observations_are_encoded_in_blocks(found: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_observations_are_encoded_in_blocks(
+    found: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = found.features(XY)
     monkeypatch.setattr(encoder, "BLOCK", 8)
     np.testing.assert_allclose(found.features(XY), whole, atol=1e-5)
 
 
-def test_an_interrupted_training_returns_the_best_so_far(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_interrupted_training_returns_the_best_so_far(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     def stop(done: int, total: int) -> None:
         if done == 12:
             raise KeyboardInterrupt
@@ -357,7 +440,9 @@ def test_an_interrupted_training_returns_the_best_so_far(caplog: pytest.LogCaptu
 
 
 def test_unresolved_functions_are_named() -> None:
-    certificate = Certificate(1.0, 1.0, np.array([0, 0.5]), np.array([0, 0.1]), 5, False)
+    certificate = Certificate(
+        1.0, 1.0, np.array([0, 0.5]), np.array([0, 0.1]), 5, False
+    )
     assert certificate.resolved.tolist() == [True, False]
     assert "not resolved" in str(certificate)
 
@@ -370,7 +455,9 @@ class Camera(gym.Env[Any, Any]):
         self.action_space = gym.spaces.Discrete(4)
         self.images, self.state = pixels(), 0
 
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: Any = None
+    ) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         self.state = int(self.np_random.integers(ROOMS.n_states))
         return self.images[self.state], {}
@@ -382,7 +469,12 @@ class Camera(gym.Env[Any, Any]):
 
 @pytest.fixture(scope="module")
 def skills() -> Any:
-    how = {"features": "deep", "steps": 6000, "max_episode_steps": 50, "training_steps": 60}
+    how = {
+        "features": "deep",
+        "steps": 6000,
+        "max_episode_steps": 50,
+        "training_steps": 60,
+    }
     return eo.discover(Camera, 4, **how)
 
 
@@ -409,7 +501,9 @@ def test_the_wrapper_and_the_walk_use_them(skills: Any) -> None:
     assert len(eo.collect(Camera, 50, policy=skills, option_chance=0.2)) == 50
 
 
-def test_options_files_hold_the_encoder_and_are_read_without_torch(skills: Any, tmp_path: Path) -> None:
+def test_options_files_hold_the_encoder_and_are_read_without_torch(
+    skills: Any, tmp_path: Path
+) -> None:
     file = tmp_path / "skills.safetensors"
     skills.save(file)
     same = eo.load_options(file)
@@ -417,7 +511,10 @@ def test_options_files_hold_the_encoder_and_are_read_without_torch(skills: Any, 
     assert isinstance(same.features, Encoder)
     assert same.actions(images).tolist() == skills.actions(images).tolist()
     assert features_to_dict(same.features) == features_to_dict(skills.features)
-    assert features_from_dict(features_to_dict(skills.features), skills.features) is skills.features
+    assert (
+        features_from_dict(features_to_dict(skills.features), skills.features)
+        is skills.features
+    )
     code = (
         "import sys; sys.modules['torch'] = None\n"
         "import eigenoptions as eo, numpy as np\n"
@@ -425,7 +522,9 @@ def test_options_files_hold_the_encoder_and_are_read_without_torch(skills: Any, 
         "try: options.actions(np.zeros((1, 13, 13), np.uint8))\n"
         "except ImportError as error: print(error)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert done.stdout.splitlines()[0] == "e2+"
     assert "pip install 'eigenoptions[deep]'" in done.stdout
 
@@ -433,7 +532,9 @@ def test_options_files_hold_the_encoder_and_are_read_without_torch(skills: Any, 
 def test_an_encoder_is_trained_further(found: Any) -> None:
     more = learn(walked(3_000, XY), 5, found.features, steps=5)
     assert more.features.recipe["digest"] != found.features.recipe["digest"]
-    assert agreement((more.features(XY) @ more.vectors)[:, 1:], truth(5)[1][:, 1:]) > 0.9
+    assert (
+        agreement((more.features(XY) @ more.vectors)[:, 1:], truth(5)[1][:, 1:]) > 0.9
+    )
     with pytest.raises(ValueError, match="observations"):
         found.features(pixels())
 
@@ -446,7 +547,11 @@ def test_stacked_frames_become_channels() -> None:
 
 def test_a_table_of_transitions_counts_every_action_once_and_sums_to_one() -> None:
     """Action 0 of state 0 was taken twice, with two results: each counts a half."""
-    at, then, action = np.array([0, 0, 0, 1]), np.array([1, 2, 1, 0]), np.array([0, 0, 1, 0])
+    at, then, action = (
+        np.array([0, 0, 0, 1]),
+        np.array([1, 2, 1, 0]),
+        np.array([0, 0, 1, 0]),
+    )
     eye = np.eye(3)
     data = Dataset.of(Transitions(eye[at], action, eye[then], np.ones(4, dtype=bool)))
     numbers, weights = data.all.table
@@ -463,10 +568,14 @@ def turning_room() -> tuple[np.ndarray, np.ndarray, Transitions]:
     cell, heading = np.divmod(np.arange(4 * side**2), 4)
     place = np.stack(np.divmod(cell, side), axis=1)
     forward = (np.clip(place + ahead[heading], 0, side - 1) @ [side, 1]) * 4 + heading
-    successors = np.stack([4 * cell + (heading - 1) % 4, 4 * cell + (heading + 1) % 4, forward], axis=1)
+    successors = np.stack(
+        [4 * cell + (heading - 1) % 4, 4 * cell + (heading + 1) % 4, forward], axis=1
+    )
     images = np.zeros((len(cell), 3 * side, 3 * side), dtype=np.uint8)
     centre = 3 * place + 1
-    images[np.arange(len(cell)), *centre.T] = images[np.arange(len(cell)), *(centre + ahead[heading]).T] = 255
+    images[np.arange(len(cell)), *centre.T] = images[
+        np.arange(len(cell)), *(centre + ahead[heading]).T
+    ] = 255
     rng = np.random.default_rng(0)
     action, at = rng.integers(3, size=20_000), [0]
     for a in action:
@@ -474,7 +583,9 @@ def turning_room() -> tuple[np.ndarray, np.ndarray, Transitions]:
     return (
         successors,
         images,
-        Transitions(images[at[:-1]], action, images[at[1:]], np.zeros(20_000, dtype=bool)),
+        Transitions(
+            images[at[:-1]], action, images[at[1:]], np.zeros(20_000, dtype=bool)
+        ),
     )
 
 
@@ -484,32 +595,48 @@ def test_options_turn_before_they_go(turning_room: Any) -> None:
     successors, images, seen = turning_room
     found = learn(seen, 3, steps=60)
     options = eo.discover(seen, 4, features="deep", training_steps=60, n_actions=3)
-    assert options.directions.shape[1] == options.features.n_features == found.features.n_features
+    assert (
+        options.directions.shape[1]
+        == options.features.n_features
+        == found.features.n_features
+    )
     f, actions = options.potential(images), options.actions(images)
-    np.testing.assert_allclose(f[::2], (found.features(images) @ found.vectors[:, 1:]).T, atol=1e-9)
+    np.testing.assert_allclose(
+        f[::2], (found.features(images) @ found.vectors[:, 1:]).T, atol=1e-9
+    )
     for option in range(len(options)):
         state = np.arange(len(images))
         for _ in range(80):
             moves = successors[state, np.maximum(actions[option, state], 0)]
             state = np.where(actions[option, state] >= 0, moves, state)
         # With values in the last layer only it was at most 0.45.
-        assert (f[option, state] - f[option]).sum() > 0.7 * (f[option].max() - f[option]).sum()
+        assert (f[option, state] - f[option]).sum() > 0.7 * (
+            f[option].max() - f[option]
+        ).sum()
 
 
 # Recognition of noisy observations
 N, D = 1000, 12
 
 
-def shown(noise: float, rng: np.random.Generator, n: int = N, n_classes: int = 20) -> tuple[np.ndarray, ...]:
+def shown(
+    noise: float, rng: np.random.Generator, n: int = N, n_classes: int = 20
+) -> tuple[np.ndarray, ...]:
     """Noisy observations of things that are ten units apart or more, and what each of them shows."""
     of = np.append(np.arange(n_classes), rng.integers(n_classes, size=n - n_classes))
-    things = 10 * np.stack([np.arange(n_classes), *np.zeros((D - 1, n_classes))], axis=1)
+    things = 10 * np.stack(
+        [np.arange(n_classes), *np.zeros((D - 1, n_classes))], axis=1
+    )
     return (things[of] + noise * rng.standard_normal((n, D))).astype(np.float32), of
 
 
-def number_classes(x: np.ndarray, rng: np.random.Generator, sample: int = 2048) -> np.ndarray | None:
+def number_classes(
+    x: np.ndarray, rng: np.random.Generator, sample: int = 2048
+) -> np.ndarray | None:
     """Classes of observations that follow each other in time."""
-    return recognition.find_classes(x, np.arange(len(x) - 1), np.arange(1, len(x)), rng, sample)
+    return recognition.find_classes(
+        x, np.arange(len(x) - 1), np.arange(1, len(x)), rng, sample
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -518,7 +645,11 @@ def test_classes_are_what_is_shown(seed: int) -> None:
     x, of = shown(0.5, rng)
     found = number_classes(x, rng)
     assert found is not None
-    assert len({*zip(of.tolist(), found.tolist(), strict=True)}) == len(np.unique(found)) == 20
+    assert (
+        len({*zip(of.tolist(), found.tolist(), strict=True)})
+        == len(np.unique(found))
+        == 20
+    )
 
 
 def test_what_the_sample_does_not_contain_is_found() -> None:
@@ -530,7 +661,11 @@ def test_what_the_sample_does_not_contain_is_found() -> None:
     for seed in range(5):
         found = number_classes(x, np.random.default_rng(seed), sample=200)
         assert found is not None
-        assert len({*zip(of.tolist(), found.tolist(), strict=True)}) == len(np.unique(found)) == 21
+        assert (
+            len({*zip(of.tolist(), found.tolist(), strict=True)})
+            == len(np.unique(found))
+            == 21
+        )
         last.append(found[-1] == 20)
     assert any(last)
 
@@ -553,7 +688,9 @@ def test_a_slow_change_within_classes_is_not_noise() -> None:
     assert number_classes(x, rng) is None
 
 
-def test_noisy_images_are_learned_as_if_they_repeated(caplog: pytest.LogCaptureFixture) -> None:
+def test_noisy_images_are_learned_as_if_they_repeated(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     with caplog.at_level("INFO", "eigenoptions"):
         found = learn(walked_with_noise(16_000), 5, steps=200)
     assert "show 104 states" in caplog.text

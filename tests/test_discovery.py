@@ -31,7 +31,13 @@ def test_discover_agrees_with_its_steps(domain, operator, n_options):
     options = discover(domain, n_options, operator=operator)
     spectrum = eo.spectrum(eo.graph(domain), 1 + (n_options + 1) // 2, operator)
     assert same(options, eo.solve(domain, eo.eigenpurposes(spectrum)[:n_options]))
-    entries = {"gamma": 0.9, "mdp": domain.name, "method": "eigen", "source": "table", "operator": operator}
+    entries = {
+        "gamma": 0.9,
+        "mdp": domain.name,
+        "method": "eigen",
+        "source": "table",
+        "operator": operator,
+    }
     assert options.provenance == entries
 
 
@@ -82,12 +88,20 @@ def test_discover_warns_of_options_that_end_where_the_eigenvector_is_negative(ca
     caplog.clear()
     discover(rooms, 2, gamma=0.99)
     discover(rooms, 2, operator="random-walk")
-    for source in ("four-rooms", "open-room", "i-maze", "FrozenLake-v1", "CliffWalking-v1"):
+    for source in (
+        "four-rooms",
+        "open-room",
+        "i-maze",
+        "FrozenLake-v1",
+        "CliffWalking-v1",
+    ):
         discover(source, 8)
     # Nothing leads back from a one-way corridor, so no setting changes where options end.
     states = np.arange(18)
     left = np.where(states < 6, np.maximum(states - 1, 0), states)
-    discover(eo.MDP.from_successors(np.stack([left, np.minimum(states + 1, 17)], axis=1)), 2)
+    discover(
+        eo.MDP.from_successors(np.stack([left, np.minimum(states + 1, 17)], axis=1)), 2
+    )
     assert "negative" not in caplog.text
 
 
@@ -100,7 +114,9 @@ def check_shortest_paths(mdp, options):
         steps = reference.distances(mdp, goal)
         np.testing.assert_array_equal(row < 0, (steps == 0) | (steps == np.inf))
         acting = np.flatnonzero(row >= 0)
-        np.testing.assert_array_equal(steps[mdp.successors[acting, row[acting]]], steps[acting] - 1)
+        np.testing.assert_array_equal(
+            steps[mdp.successors[acting, row[acting]]], steps[acting] - 1
+        )
 
 
 @settings(max_examples=30)
@@ -113,7 +129,9 @@ def test_random_options_are_shortest_paths(seed):
 
 
 def test_random_options_reach_over_a_long_corridor():
-    winding = eo.maze("\n".join(["." * 60, "#" * 59 + ".", "." * 60, "." + "#" * 59] * 5))
+    winding = eo.maze(
+        "\n".join(["." * 60, "#" * 59 + ".", "." * 60, "." + "#" * 59] * 5)
+    )
     for mdp in (eo.maze("." * 600), winding):
         check_shortest_paths(mdp, discover(mdp, 8, "random"))
 
@@ -124,7 +142,9 @@ def test_random_goals_are_drawn_without_replacement(i_maze):
     assert same(discover(i_maze, 5, "random", rng=1), options[:5])
     generator = np.random.default_rng(1)
     assert same(discover(i_maze, 5, "random", rng=generator), options[:5])
-    assert discover(i_maze, 5, "random", rng=generator).labels != options[:5].labels  # a generator goes on
+    assert (
+        discover(i_maze, 5, "random", rng=generator).labels != options[:5].labels
+    )  # a generator goes on
 
 
 # Doorways
@@ -148,7 +168,10 @@ def test_bottleneck_options_of_four_rooms_lead_to_the_closest_doorway(four_rooms
     assert same(discover(four_rooms, 2, "bottleneck"), options[:2])
     row = eo.maze(rooms_map(1, 3, 5, centred=True))
     first, second = find_rooms(row)[1]
-    goals = [p.goal for p in get_method("bottleneck").function(row, None, np.random.default_rng(0))]
+    goals = [
+        p.goal
+        for p in get_method("bottleneck").function(row, None, np.random.default_rng(0))
+    ]
     assert goals == [first, None, second]  # only a room with one doorway has one goal
 
 
@@ -161,7 +184,9 @@ def test_find_rooms_of_a_tiling(centred):
 
 def test_find_rooms_of_a_corridor_has_its_middle_as_doorway(i_maze):
     mdp = eo.maze("...####...\n...####...\n..........\n...####...")
-    assert mdp.coords[find_rooms(mdp)[1]].tolist() == [[2, 4]]  # of two middle cells the first
+    assert mdp.coords[find_rooms(mdp)[1]].tolist() == [
+        [2, 4]
+    ]  # of two middle cells the first
     assert i_maze.coords[find_rooms(i_maze)[1]].tolist() == [[8, 2]]
 
 
@@ -179,7 +204,9 @@ def test_find_rooms_of_a_maze_is_repeatable_and_consistent():
     (room, doorways), again = find_rooms(mdp, rng=0), find_rooms(mdp, rng=0)
     np.testing.assert_array_equal(room, again[0])
     W, inside = eo.graph(mdp), room >= 0
-    np.testing.assert_array_equal(connected_components(W[inside][:, inside])[1], room[inside])
+    np.testing.assert_array_equal(
+        connected_components(W[inside][:, inside])[1], room[inside]
+    )
     assert W[doorways][:, doorways].nnz == 0  # no two doorways side by side
 
 
@@ -227,14 +254,20 @@ def test_discover_every_kind_of_source(tmp_path, four_rooms, caplog):
     caplog.set_level(logging.INFO, "eigenoptions")
     (tmp_path / "map.txt").write_text("S..\n.#.\n..G")
     exact = discover(four_rooms, 4)
-    for source in ("four-rooms", "eigenoptions/FourRooms-v0", gym.make("eigenoptions/FourRooms-v0")):
+    for source in (
+        "four-rooms",
+        "eigenoptions/FourRooms-v0",
+        gym.make("eigenoptions/FourRooms-v0"),
+    ):
         options = discover(source, 4)
         assert same(options, exact)
         assert options.provenance["source"] == "table"
     assert "104 states" in caplog.text
     for source in ("S..\n.#.\n..G", tmp_path / "map.txt", str(tmp_path / "map.txt")):
         assert discover(source, 2).n_states == 8
-    assert same(discover("rooms:2x2", 4, rng=3), discover(eo.maze("rooms:2x2", rng=3), 4, rng=3))
+    assert same(
+        discover("rooms:2x2", 4, rng=3), discover(eo.maze("rooms:2x2", rng=3), 4, rng=3)
+    )
     lake = discover("FrozenLake-v1", 4)
     assert same(lake, discover(eo.from_env("FrozenLake-v1"), 4))
     assert same(lake, discover(lambda: gym.make("FrozenLake-v1"), 4))
@@ -249,12 +282,16 @@ def test_discover_every_kind_of_source(tmp_path, four_rooms, caplog):
     assert discover(ring, 2).mdp.states == ("a", "b", "c", "d")
 
 
-def test_options_of_an_environment_with_too_many_states_are_of_those_found_first(caplog):
+def test_options_of_an_environment_with_too_many_states_are_of_those_found_first(
+    caplog,
+):
     made = lambda: gym.make("minigrid:MiniGrid-Empty-6x6-v0")  # noqa: E731
     mdp, kind = read_environment(made(), max_states=40)
     assert (mdp.n_states, kind) == (40, "explored")
     assert "40 found first" in caplog.text
-    env = eo.OptionsWrapper(eo.envs.FixedSeed(made(), 0), discover(mdp, 4), option_chance=0.5)
+    env = eo.OptionsWrapper(
+        eo.envs.FixedSeed(made(), 0), discover(mdp, 4), option_chance=0.5
+    )
     env.action_space.seed(0)
     _, info = env.reset(seed=0)
     masks = [info["action_mask"]]
@@ -293,12 +330,20 @@ def test_discovery_method_is_known_by_name_and_settings(i_maze, monkeypatch):
 
     @discovery_method("solved")
     def discover_options(mdp, n_options, rng, *, gamma):
-        return solve(mdp, choose_purposes(mdp, n_options, rng, progress=lambda *_: None), gamma)
+        return solve(
+            mdp, choose_purposes(mdp, n_options, rng, progress=lambda *_: None), gamma
+        )
 
     assert {"far-away", "solved"} < set(eo.methods())
     calls = []
-    options = discover(i_maze, 1, "far-away", reach=2, progress=lambda *done: calls.append(done))
-    assert (options.labels, options.provenance["gamma"], options.provenance["reach"]) == (("far",), 0.5, 2)
+    options = discover(
+        i_maze, 1, "far-away", reach=2, progress=lambda *done: calls.append(done)
+    )
+    assert (
+        options.labels,
+        options.provenance["gamma"],
+        options.provenance["reach"],
+    ) == (("far",), 0.5, 2)
     assert calls[0] == (1, 1)
     solved = discover(i_maze, 1, "solved", gamma=0.5)
     assert solved.policy.tolist() == options.policy.tolist()
@@ -309,4 +354,6 @@ def test_discovery_method_is_known_by_name_and_settings(i_maze, monkeypatch):
 
 def test_every_file_of_methods_registers_one():
     folder = Path(eo.discovery.methods.__file__).parent
-    assert len(eo.methods()) == len([file for file in folder.glob("*.py") if file.stem != "__init__"])
+    assert len(eo.methods()) == len(
+        [file for file in folder.glob("*.py") if file.stem != "__init__"]
+    )

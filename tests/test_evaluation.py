@@ -34,7 +34,9 @@ def average_pairs(times):
 
 def lead_to(mdp, state):
     """One option: the shortest path to a state."""
-    return eo.solve(mdp, eo.Purpose(np.eye(mdp.n_states)[state], f"to {state}"), gamma=0.999)
+    return eo.solve(
+        mdp, eo.Purpose(np.eye(mdp.n_states)[state], f"to {state}"), gamma=0.999
+    )
 
 
 def slip(mdp, probability=0.2):
@@ -48,10 +50,13 @@ def make_case(seed, slip_probability=0.0, terminating=True):
     rng = np.random.default_rng(seed)
     cells = rng.random(tuple(rng.integers(2, 6, size=2))) < 0.7
     cells[0, :2] = True
-    whole = eo.maze("\n".join("".join(".#"[not free] for free in row) for row in cells) + "\n")
+    whole = eo.maze(
+        "\n".join("".join(".#"[not free] for free in row) for row in cells) + "\n"
+    )
     kept = {tuple(c) for c in whole.coords[reachable(whole.transition, [0])].tolist()}
     text = "\n".join(
-        "".join(".#"[(y, x) not in kept] for x in range(cells.shape[1])) for y in range(len(cells))
+        "".join(".#"[(y, x) not in kept] for x in range(cells.shape[1]))
+        for y in range(len(cells))
     )
     mdp = eo.maze(text + "\n")
     mdp = slip(mdp, slip_probability) if slip_probability else mdp
@@ -67,7 +72,9 @@ def make_case(seed, slip_probability=0.0, terminating=True):
     return mdp, OptionSet(mdp, policy)
 
 
-def slow_hitting_times(mdp, policy, goal, option_chance=None, stop_chance=0.0, number=float):
+def slow_hitting_times(
+    mdp, policy, goal, option_chance=None, stop_chance=0.0, number=float
+):
     """Expected steps to a goal from the chain of decisions s and of running options (o, s), eliminated one by one."""
     S, A = int(mdp.n_states), int(mdp.n_actions)
     P = mdp.transition.toarray().reshape(S, A, S)
@@ -79,7 +86,10 @@ def slow_hitting_times(mdp, policy, goal, option_chance=None, stop_chance=0.0, n
         for t in np.flatnonzero(P[s, a]).tolist():
             p = weight * number(P[s, a, t]) / total
             runs = option is not None and bool(policy[option][t] >= 0)
-            for place, q in (((option, t), p * (1 - stop) * runs), (t, p * (stop if runs else 1))):
+            for place, q in (
+                ((option, t), p * (1 - stop) * runs),
+                (t, p * (stop if runs else 1)),
+            ):
                 if t != goal and q:
                     row[place] = row.get(place, 0) + q
 
@@ -126,15 +136,21 @@ def test_hitting_times_path_graph_closed_form(corridor):
     i, j = np.meshgrid(np.arange(7), np.arange(7), indexing="ij")
     right = 2 * (j * (j + 1) - i * (i + 1))
     left = 2 * ((6 - j) * (7 - j) - (6 - i) * (7 - i))
-    np.testing.assert_allclose(hitting_times(corridor), np.where(i < j, right, left), rtol=1e-12)
+    np.testing.assert_allclose(
+        hitting_times(corridor), np.where(i < j, right, left), rtol=1e-12
+    )
 
 
 def test_hitting_times_cycle_closed_form():
     n = 9
-    P = np.stack([np.roll(np.eye(n), 1, axis=1), np.roll(np.eye(n), -1, axis=1)], axis=1)
+    P = np.stack(
+        [np.roll(np.eye(n), 1, axis=1), np.roll(np.eye(n), -1, axis=1)], axis=1
+    )
     d = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
     np.testing.assert_allclose(hitting_times(eo.MDP(P)), d * (n - d), rtol=1e-12)
-    np.testing.assert_allclose(hitting_times(slip(eo.MDP(P), 0.5)), d * (n - d), rtol=1e-12)
+    np.testing.assert_allclose(
+        hitting_times(slip(eo.MDP(P), 0.5)), d * (n - d), rtol=1e-12
+    )
 
 
 def test_hitting_times_complete_graph_closed_form():
@@ -143,7 +159,9 @@ def test_hitting_times_complete_graph_closed_form():
     assert diffusion_time(anywhere) == pytest.approx(n, rel=1e-12)
     # A one-step option to state 0 is one more action that leads there from the n - 1 other states.
     options = OptionSet(anywhere, np.where(np.arange(n) == 0, -1, 0)[None])
-    np.testing.assert_allclose(hitting_times(anywhere, options)[1:, 0], (n + 1) / 2, rtol=1e-12)
+    np.testing.assert_allclose(
+        hitting_times(anywhere, options)[1:, 0], (n + 1) / 2, rtol=1e-12
+    )
 
 
 def test_diffusion_time_without_options_is_a_sum_over_the_spectrum(domain):
@@ -151,7 +169,9 @@ def test_diffusion_time_without_options_is_a_sum_over_the_spectrum(domain):
     W = eo.graph(domain)
     values = np.linalg.eigvalsh((diags_array(W.sum(axis=1)) - W).toarray())[1:]
     n = domain.n_states
-    assert diffusion_time(domain) == pytest.approx(n / (n - 1) * 4 * (1 / values).sum(), rel=1e-11)
+    assert diffusion_time(domain) == pytest.approx(
+        n / (n - 1) * 4 * (1 / values).sum(), rel=1e-11
+    )
 
 
 def test_hitting_times_walk_stops_at_the_goal_inside_an_option():
@@ -160,14 +180,18 @@ def test_hitting_times_walk_stops_at_the_goal_inside_an_option():
     times = hitting_times(mdp, lead_to(mdp, 2))
     assert times[0, 1] == pytest.approx(5 / 2, rel=1e-12)
     # To 2: x0 = (4 + 2 x0 + x0 + x1 + 2) / 5, x1 = (4 + 2 x1 + x0 + 1) / 5 (up, down stay; left, right; option).
-    np.testing.assert_allclose(times[:2, 2], np.linalg.solve([[2, -1], [-1, 3]], [6, 5]), rtol=1e-12)
+    np.testing.assert_allclose(
+        times[:2, 2], np.linalg.solve([[2, -1], [-1, 3]], [6, 5]), rtol=1e-12
+    )
 
 
 def test_option_chance_closed_form():
     # Two states, action 0 stays, action 1 and the option of one step change the state: 2 / (1 + c) steps.
     swap = eo.MDP(np.stack([np.eye(2), np.eye(2)[::-1]], axis=1))
     options = OptionSet(swap, np.array([[1, -1], [-1, 1]]))
-    assert diffusion_time(swap, options, option_chance=0.6) == pytest.approx(2 / 1.6, rel=1e-12)
+    assert diffusion_time(swap, options, option_chance=0.6) == pytest.approx(
+        2 / 1.6, rel=1e-12
+    )
     best = best_option_chance(swap, options)
     assert best.chance > 0.98
     assert best.diffusion_time == pytest.approx(2 / (1 + best.chance), rel=1e-12)
@@ -184,7 +208,9 @@ def test_stop_chance_one_makes_every_option_a_single_action(four_rooms):
         walk += np.where((row >= 0)[:, None], P[np.arange(S), np.maximum(row, 0)], 0.0)
     same = eo.MDP((walk * weight[:, None])[:, None])
     np.testing.assert_allclose(
-        hitting_times(four_rooms, options, stop_chance=1.0), hitting_times(same), rtol=1e-9
+        hitting_times(four_rooms, options, stop_chance=1.0),
+        hitting_times(same),
+        rtol=1e-9,
     )
 
 
@@ -197,21 +223,33 @@ def test_diffusion_curve_adds_options_in_order(four_rooms, how):
     curve = diffusion_curve(four_rooms, options, **how)
     times = [diffusion_time(four_rooms, options[:n], **how) for n in range(7)]
     np.testing.assert_allclose(curve, times, rtol=1e-12)
-    assert times[-1] == pytest.approx(average_pairs(hitting_times(four_rooms, options, **how)), rel=1e-12)
+    assert times[-1] == pytest.approx(
+        average_pairs(hitting_times(four_rooms, options, **how)), rel=1e-12
+    )
 
 
 def test_options_that_start_nowhere_change_nothing(i_maze):
     for mdp in (i_maze, slip(i_maze)):
         nothing = OptionSet(mdp, np.full((3, 19), -1))
-        np.testing.assert_allclose(diffusion_curve(mdp, nothing), PAPER["i-maze"], atol=5e-4)
+        np.testing.assert_allclose(
+            diffusion_curve(mdp, nothing), PAPER["i-maze"], atol=5e-4
+        )
 
 
-def test_small_option_chance_or_stop_chance_helps_where_the_uniform_choice_hurts(four_rooms):
+def test_small_option_chance_or_stop_chance_helps_where_the_uniform_choice_hurts(
+    four_rooms,
+):
     options = eo.discover(four_rooms, n_options=4)
     plain, uniform = diffusion_time(four_rooms), diffusion_time(four_rooms, options)
     assert uniform == pytest.approx(13525.0, abs=0.05)
-    assert diffusion_time(four_rooms, options, option_chance=0.05) == pytest.approx(267.7, abs=0.05)
-    assert diffusion_time(four_rooms, options, stop_chance=0.1) < 0.7 * plain < 0.04 * uniform
+    assert diffusion_time(four_rooms, options, option_chance=0.05) == pytest.approx(
+        267.7, abs=0.05
+    )
+    assert (
+        diffusion_time(four_rooms, options, stop_chance=0.1)
+        < 0.7 * plain
+        < 0.04 * uniform
+    )
 
 
 # Slow twins
@@ -222,28 +260,47 @@ STOPS = st.sampled_from([0.0, 0.0, 0.1, 0.7, 1.0])
 
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.05, 0.3]), CHANCES, STOPS)
 @settings(max_examples=60, deadline=None)
-def test_hitting_times_equal_the_slow_twin(seed, slip_probability, option_chance, stop_chance):
+def test_hitting_times_equal_the_slow_twin(
+    seed, slip_probability, option_chance, stop_chance
+):
     mdp, options = make_case(seed, slip_probability, terminating=stop_chance == 0)
     try:
-        times = hitting_times(mdp, options, option_chance=option_chance, stop_chance=stop_chance)
+        times = hitting_times(
+            mdp, options, option_chance=option_chance, stop_chance=stop_chance
+        )
     except OverflowError:  # a random option may run for 1e10 steps
         assume(False)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(evaluation, "MAX_ERROR", -1.0)  # by elimination instead of the inverse
-        eliminated = hitting_times(mdp, options, option_chance=option_chance, stop_chance=stop_chance)
+        patch.setattr(
+            evaluation, "MAX_ERROR", -1.0
+        )  # by elimination instead of the inverse
+        eliminated = hitting_times(
+            mdp, options, option_chance=option_chance, stop_chance=stop_chance
+        )
     for goal in range(0, mdp.n_states, 3):
         slow = slow_hitting_times(mdp, options.policy, goal, option_chance, stop_chance)
-        np.testing.assert_allclose(times[:, goal], slow, rtol=max(1e-8, 1e-14 * max(slow)))
-        np.testing.assert_allclose(eliminated[:, goal], slow, rtol=max(1e-8, 1e-14 * max(slow)))
+        np.testing.assert_allclose(
+            times[:, goal], slow, rtol=max(1e-8, 1e-14 * max(slow))
+        )
+        np.testing.assert_allclose(
+            eliminated[:, goal], slow, rtol=max(1e-8, 1e-14 * max(slow))
+        )
 
 
 @pytest.mark.parametrize("size", [1, 2_000])
-def test_hitting_times_do_not_depend_on_the_size_of_blocks(four_rooms, monkeypatch, size):
+def test_hitting_times_do_not_depend_on_the_size_of_blocks(
+    four_rooms, monkeypatch, size
+):
     options = eo.discover(four_rooms, n_options=8)
-    times, best = hitting_times(four_rooms, options), best_option_chance(four_rooms, options).chance
+    times, best = (
+        hitting_times(four_rooms, options),
+        best_option_chance(four_rooms, options).chance,
+    )
     monkeypatch.setattr(evaluation, "BLOCK_SIZE", size * 104)
     np.testing.assert_allclose(hitting_times(four_rooms, options), times, rtol=1e-9)
-    assert best_option_chance(four_rooms, options).chance == pytest.approx(best, rel=1e-6)
+    assert best_option_chance(four_rooms, options).chance == pytest.approx(
+        best, rel=1e-6
+    )
 
 
 # Huge values
@@ -257,11 +314,17 @@ def test_hitting_times_are_exact_where_a_linear_solver_fails():
     exact = slow_hitting_times(mdp, options.policy, 47, number=Fraction)
     assert exact[0] > 1e20
     np.testing.assert_allclose(times[:, 47], exact, rtol=1e-12)
-    assert diffusion_time(mdp, options) == pytest.approx(average_pairs(times), rel=1e-12)
+    assert diffusion_time(mdp, options) == pytest.approx(
+        average_pairs(times), rel=1e-12
+    )
 
 
-@pytest.mark.parametrize(("slip_probability", "option_chance"), [(0.0, None), (0.1, None), (0.0, 0.75)])
-def test_hitting_times_of_thin_mazes_equal_exact_fractions(slip_probability, option_chance):
+@pytest.mark.parametrize(
+    ("slip_probability", "option_chance"), [(0.0, None), (0.1, None), (0.0, 0.75)]
+)
+def test_hitting_times_of_thin_mazes_equal_exact_fractions(
+    slip_probability, option_chance
+):
     mdp = eo.maze("." * 12 + "\n" + "#." * 6)
     mdp = slip(mdp, slip_probability) if slip_probability else mdp
     policy = np.tile(np.where(np.arange(mdp.n_states) < 12, 3, 0), (2, 1))
@@ -290,24 +353,40 @@ def test_options_that_trap_the_walk_are_named():
 def test_best_option_chance_is_the_smallest_of_all(four_rooms):
     options = eo.discover(four_rooms, n_options=8)
     best = best_option_chance(four_rooms, options)
-    times = [diffusion_time(four_rooms, options, option_chance=c) for c in (best.chance, None, 0.0)]
-    fields = [best.diffusion_time, best.uniform_diffusion_time, best.primitive_diffusion_time]
+    times = [
+        diffusion_time(four_rooms, options, option_chance=c)
+        for c in (best.chance, None, 0.0)
+    ]
+    fields = [
+        best.diffusion_time,
+        best.uniform_diffusion_time,
+        best.primitive_diffusion_time,
+    ]
     assert fields == pytest.approx(times, rel=1e-9)
     chances = [*np.linspace(0, 0.95, 39), best.chance - 0.002, best.chance + 0.002]
-    assert min(diffusion_time(four_rooms, options, option_chance=c) for c in chances) > best.diffusion_time
+    assert (
+        min(diffusion_time(four_rooms, options, option_chance=c) for c in chances)
+        > best.diffusion_time
+    )
 
 
 def test_best_option_chance_of_a_single_option_is_small():
     mdp = eo.maze("." * 24)
     best = best_option_chance(mdp, lead_to(mdp, 0))
     assert best.chance == pytest.approx(0.0012, abs=5e-5)
-    assert best.diffusion_time < 0.91 * best.primitive_diffusion_time < 1e-5 * best.uniform_diffusion_time
+    assert (
+        best.diffusion_time
+        < 0.91 * best.primitive_diffusion_time
+        < 1e-5 * best.uniform_diffusion_time
+    )
 
 
 def test_best_option_chance_with_a_stop_chance_is_larger(four_rooms):
     options = eo.discover(four_rooms, n_options=4)
     stopped = best_option_chance(four_rooms, options, stop_chance=0.2)
-    time = diffusion_time(four_rooms, options, option_chance=stopped.chance, stop_chance=0.2)
+    time = diffusion_time(
+        four_rooms, options, option_chance=stopped.chance, stop_chance=0.2
+    )
     assert stopped.diffusion_time == pytest.approx(time, rel=1e-9)
     assert stopped.chance > best_option_chance(four_rooms, options).chance
 
@@ -315,12 +394,22 @@ def test_best_option_chance_with_a_stop_chance_is_larger(four_rooms):
 # Estimates
 
 
-@pytest.mark.parametrize(("slip_probability", "stop_chance"), [(0.0, 0.0), (0.2, 0.0), (0.0, 0.3)])
-def test_diffusion_estimate_intervals_hold_the_exact_value(i_maze, slip_probability, stop_chance):
+@pytest.mark.parametrize(
+    ("slip_probability", "stop_chance"), [(0.0, 0.0), (0.2, 0.0), (0.0, 0.3)]
+)
+def test_diffusion_estimate_intervals_hold_the_exact_value(
+    i_maze, slip_probability, stop_chance
+):
     mdp = slip(i_maze, slip_probability) if slip_probability else i_maze
-    options, how = eo.discover(mdp, n_options=8), {"option_chance": 0.3, "stop_chance": stop_chance}
+    options, how = (
+        eo.discover(mdp, n_options=8),
+        {"option_chance": 0.3, "stop_chance": stop_chance},
+    )
     exact = diffusion_time(mdp, options, **how)
-    estimates = [diffusion_estimate(mdp, options, walks=40, confidence=0.9, rng=i, **how) for i in range(100)]
+    estimates = [
+        diffusion_estimate(mdp, options, walks=40, confidence=0.9, rng=i, **how)
+        for i in range(100)
+    ]
     assert 0.8 <= np.mean([e.low <= exact <= e.high for e in estimates]) <= 0.98
     assert np.mean([e.mean for e in estimates]) == pytest.approx(exact, rel=0.02)
 
@@ -348,7 +437,10 @@ def test_walk_in_pieces_takes_no_more_than_max_steps():
         for max_steps in (5, 6, 7):
             touched, steps = np.zeros(7, dtype=np.uint8), min(max_steps, 6)
             total = sum(range(1, steps + 1))
-            assert visit_states(tables, 0, 1, touched, max_steps, piece) == (total, steps)
+            assert visit_states(tables, 0, 1, touched, max_steps, piece) == (
+                total,
+                steps,
+            )
             assert touched.sum() == steps + 1
 
 
@@ -364,7 +456,9 @@ def test_mean_interval_is_student(rng):
     low, high = mean_interval(samples, 0.9)
     half = 1.8331129 * samples.std(axis=0, ddof=1) / np.sqrt(10)
     np.testing.assert_allclose(
-        [low, high], [samples.mean(axis=0) - half, samples.mean(axis=0) + half], rtol=1e-6
+        [low, high],
+        [samples.mean(axis=0) - half, samples.mean(axis=0) + half],
+        rtol=1e-6,
     )
     assert mean_interval([2.0]) == (2.0, 2.0)
 
@@ -410,7 +504,9 @@ def test_diffusion_times_of_tasks_that_end_are_finite(name):
     best = best_option_chance(mdp, options)
     assert 0 < best.diffusion_time <= best.primitive_diffusion_time < np.inf
     time = diffusion_time(mdp, options, option_chance=0.05)
-    estimate = diffusion_estimate(mdp, options, option_chance=0.05, walks=100, confidence=0.999)
+    estimate = diffusion_estimate(
+        mdp, options, option_chance=0.05, walks=100, confidence=0.999
+    )
     assert estimate.low < time < estimate.high
 
 
@@ -419,36 +515,72 @@ def test_option_chance_auto_is_what_agents_use(four_rooms):
     chosen = tune_exploration(four_rooms, options)
     how = {"option_chance": chosen.option_chance, "stop_chance": chosen.stop_chance}
     automatic = diffusion_time(four_rooms, options, option_chance="auto")
-    assert automatic == diffusion_time(four_rooms, options, **how) < diffusion_time(four_rooms)
-    assert diffusion_time(four_rooms, option_chance="auto") == pytest.approx(620.769, abs=5e-4)
-    assert diffusion_curve(four_rooms, options, option_chance="auto")[-1] == pytest.approx(automatic)
+    assert (
+        automatic
+        == diffusion_time(four_rooms, options, **how)
+        < diffusion_time(four_rooms)
+    )
+    assert diffusion_time(four_rooms, option_chance="auto") == pytest.approx(
+        620.769, abs=5e-4
+    )
+    assert diffusion_curve(four_rooms, options, option_chance="auto")[
+        -1
+    ] == pytest.approx(automatic)
 
 
 # Progress and bad input
 
 
 @pytest.mark.parametrize(
-    "function", [hitting_times, diffusion_time, diffusion_curve, best_option_chance, diffusion_estimate]
+    "function",
+    [
+        hitting_times,
+        diffusion_time,
+        diffusion_curve,
+        best_option_chance,
+        diffusion_estimate,
+    ],
 )
 def test_progress_counts_to_the_end(function, i_maze):
     seen = []
-    function(i_maze, eo.discover(i_maze, n_options=2), progress=lambda *counts: seen.append(counts))
+    function(
+        i_maze,
+        eo.discover(i_maze, n_options=2),
+        progress=lambda *counts: seen.append(counts),
+    )
     assert seen == sorted(set(seen))
     assert seen[-1][0] == seen[-1][1]
 
 
-@pytest.mark.parametrize("function", [diffusion_time, diffusion_curve, hitting_times, diffusion_estimate])
+@pytest.mark.parametrize(
+    "function", [diffusion_time, diffusion_curve, hitting_times, diffusion_estimate]
+)
 def test_bad_input_is_named(function, four_rooms, i_maze, corridor):
     islands, trap = eo.maze("...#..\n...#.."), eo.MDP(np.eye(3)[[1, 2, 1]])
     endless = OptionSet(corridor, np.array([[1, 3, -1, 1, 1, 1, -1]]))
     slippery = slip(corridor)
     options = eo.discover(i_maze, n_options=2)
     for error, word, arguments, how in (
-        (ValueError, "options of another", (i_maze, eo.discover(four_rooms, n_options=2)), {}),
-        (ValueError, "3, 4, 8, 9", (islands, OptionSet(islands, np.full((1, 10), -1))), {}),
+        (
+            ValueError,
+            "options of another",
+            (i_maze, eo.discover(four_rooms, n_options=2)),
+            {},
+        ),
+        (
+            ValueError,
+            "3, 4, 8, 9",
+            (islands, OptionSet(islands, np.full((1, 10), -1))),
+            {},
+        ),
         (ValueError, "infinite", (trap, OptionSet(trap, np.full((1, 3), -1))), {}),
         (ValueError, "never terminates", (corridor, endless), {}),
-        (ValueError, "never terminates", (slippery, OptionSet(slippery, np.full((1, 7), 1))), {}),
+        (
+            ValueError,
+            "never terminates",
+            (slippery, OptionSet(slippery, np.full((1, 7), 1))),
+            {},
+        ),
         (ValueError, "1 state", (eo.maze("."), None), {}),
         (TypeError, "MDP", (np.eye(3), None), {}),
         (TypeError, "OptionSet", (i_maze, [1, 2]), {}),
@@ -466,7 +598,9 @@ def test_too_many_states_names_the_limit_and_the_remedy():
         diffusion_time(eo.maze("\n".join(["." * 60] * 70)))
 
 
-@pytest.mark.parametrize("setting", [{"walks": 1}, {"walks": 2**40}, {"max_steps": 0}, {"confidence": 1.0}])
+@pytest.mark.parametrize(
+    "setting", [{"walks": 1}, {"walks": 2**40}, {"max_steps": 0}, {"confidence": 1.0}]
+)
 def test_diffusion_estimate_bad_setting_is_named(i_maze, setting):
     with pytest.raises(ValueError, match=next(iter(setting))):
         diffusion_estimate(i_maze, **setting)

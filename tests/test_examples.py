@@ -25,7 +25,9 @@ def test_example_runs(
     text = example.read_text(encoding="utf-8")
     docstring = ast.get_docstring(ast.parse(text)) or ""
     # The agent in a single file is complete: network, replay buffer and training.
-    n_lines = len([line for line in text.split('"""', 2)[2].splitlines() if line.strip()])
+    n_lines = len(
+        [line for line in text.split('"""', 2)[2].splitlines() if line.strip()]
+    )
     assert n_lines < (150 if example.stem == "pytorch_dqn" else 40)
     title, underline = docstring.splitlines()[:2]
     assert set(underline) == {"="}
@@ -42,4 +44,8 @@ def test_example_runs(
     out, err = capfd.readouterr()
     assert (err, caplog.messages) == ("", [])
     assert out.strip()
-    assert [path for path in tmp_path.iterdir() if path.stem == example.stem.replace("_", "-")]
+    assert [
+        path
+        for path in tmp_path.iterdir()
+        if path.stem == example.stem.replace("_", "-")
+    ]

@@ -49,12 +49,17 @@ def test_cycle_in_a_table_starts_anew_after_an_end() -> None:
 
 
 def test_cycle_takes_options_from_the_second_round_on(four_rooms: eo.MDP) -> None:
-    always, never = (run(four_rooms, steps=500, rounds=2, n_options=4, option_chance=p) for p in (1.0, 0.0))
+    always, never = (
+        run(four_rooms, steps=500, rounds=2, n_options=4, option_chance=p)
+        for p in (1.0, 0.0)
+    )
     assert np.array_equal(always[0].transitions.obs, never[0].transitions.obs)
     policy, walked = always[0].options.policy, always[1].transitions
     follows = (policy[:, walked.obs] == walked.action).any(axis=0)
     available = (policy[:, walked.obs] >= 0).any(axis=0)
-    assert follows[available].mean() > 0.95  # what is left is the first step of a new episode
+    assert (
+        follows[available].mean() > 0.95
+    )  # what is left is the first step of a new episode
     assert not np.array_equal(always[1].transitions.obs, never[1].transitions.obs)
 
 
@@ -68,7 +73,9 @@ def test_cycle_with_the_same_seed_is_the_same(four_rooms: eo.MDP) -> None:
 @pytest.mark.parametrize("make", ["id", "function", "object"])
 def test_cycle_of_any_environment_of_numbered_states(make: str) -> None:
     name = "eigenoptions/FourRooms-v0"
-    env = {"id": name, "function": lambda: gym.make(name), "object": gym.make(name)}[make]
+    env = {"id": name, "function": lambda: gym.make(name), "object": gym.make(name)}[
+        make
+    ]
     snapshots = run(env, steps=400, rounds=3, n_options=4, max_episode_steps=100)
     assert snapshots[-1].options.n_states == 104
     assert snapshots[-1].seen > 20
@@ -76,8 +83,17 @@ def test_cycle_of_any_environment_of_numbered_states(make: str) -> None:
 
 def test_cycle_of_a_car_leaves_the_valley_without_a_reward() -> None:
     """Random actions hardly move it; options of what was seen take it out, and to where more can be seen."""
-    how = {"features": "fourier", "order": 3, "n_options": 8, "steps": 3000, "rounds": 3, "n_envs": 4}
-    with_options, without = (run("MountainCar-v0", option_chance=p, **how) for p in (0.05, 0.0))
+    how = {
+        "features": "fourier",
+        "order": 3,
+        "n_options": 8,
+        "steps": 3000,
+        "rounds": 3,
+        "n_envs": 4,
+    }
+    with_options, without = (
+        run("MountainCar-v0", option_chance=p, **how) for p in (0.05, 0.0)
+    )
     assert isinstance(with_options[-1].options, LinearOptionSet)
     assert with_options[-1].seen > 2 * without[-1].seen
     assert max(s.transitions.next_obs[:, 0].max() for s in with_options) > 0.0
@@ -96,7 +112,10 @@ def test_cycle_sees_more_where_options_are_taken_seldom() -> None:
     mdp = replace(eo.maze(rooms_map(4, 4, size=5)), start=0)
     seen = {
         chance: np.mean(
-            [run(mdp, steps=1000, rounds=6, option_chance=chance, rng=s)[-1].seen for s in range(6)]
+            [
+                run(mdp, steps=1000, rounds=6, option_chance=chance, rng=s)[-1].seen
+                for s in range(6)
+            ]
         )
         for chance in (0.0, 0.05, None)
     }
@@ -115,7 +134,9 @@ def test_cycle_sees_more_where_options_are_taken_seldom() -> None:
         ("Blackjack-v1", {}, "features="),
     ],
 )
-def test_cycle_bad_arguments_raise(env: str, settings: dict[str, Any], word: str) -> None:
+def test_cycle_bad_arguments_raise(
+    env: str, settings: dict[str, Any], word: str
+) -> None:
     source = eo.maze(env) if env == "four-rooms" else env
     with pytest.raises(ValueError, match=word):
         run(source, **{"rounds": 1, **settings})
@@ -124,7 +145,9 @@ def test_cycle_bad_arguments_raise(env: str, settings: dict[str, Any], word: str
 # The cycle of covering eigenoptions
 
 
-def test_covering_eigenoptions_see_all_states_sooner_than_a_random_walk(four_rooms: eo.MDP) -> None:
+def test_covering_eigenoptions_see_all_states_sooner_than_a_random_walk(
+    four_rooms: eo.MDP,
+) -> None:
     """Machado et al. (2023), Figure 6; medians of three seeds. Without a number, rounds end with the last state."""
     needed, alone = [], []
     for seed in range(3):
@@ -138,12 +161,16 @@ def test_covering_eigenoptions_see_all_states_sooner_than_a_random_walk(four_roo
         )
         assert calls[-1] == (104, 104) != calls[-2]
         needed.append(100 * len(options))
-        walked = walk(replace(four_rooms, goal=None), 100_000, rng=seed, max_episode_steps=100)
+        walked = walk(
+            replace(four_rooms, goal=None), 100_000, rng=seed, max_episode_steps=100
+        )
         alone.append(max(np.unique(walked.next_obs, return_index=True)[1]))
     assert np.median(needed) < np.median(alone)
 
 
-def test_covering_eigenoption_of_the_first_round_agrees_with_a_slow_twin(four_rooms: eo.MDP) -> None:
+def test_covering_eigenoption_of_the_first_round_agrees_with_a_slow_twin(
+    four_rooms: eo.MDP,
+) -> None:
     """One walk, temporal differences one by one, and the eigenvector of the largest eigenvalue, away from visits."""
     options = discover(four_rooms, 3, "covering-eigen", rng=3)
     batch = walk(replace(four_rooms, goal=None), 100, rng=np.random.default_rng(3))
@@ -154,7 +181,9 @@ def test_covering_eigenoption_of_the_first_round_agrees_with_a_slow_twin(four_ro
     e = np.linalg.eigh((psi + psi.T) / 2)[1][:, -1]
     e = -np.sign(e.sum()) * e
     sampled = eo.MDP.from_transitions(batch, 104, 4)
-    assert_allclose(options.value[:1], eo.solve(sampled, eo.Purpose(e), 0.99).value, atol=1e-8)
+    assert_allclose(
+        options.value[:1], eo.solve(sampled, eo.Purpose(e), 0.99).value, atol=1e-8
+    )
     seen = np.isin(np.arange(104), np.concatenate([batch.obs, batch.next_obs]))
     assert (options.policy[0][~seen] == -1).all()
     assert options.labels == ("round 1", "round 2", "round 3")

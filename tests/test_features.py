@@ -44,7 +44,11 @@ def test_fourier_agrees_with_the_closed_form(rng: np.random.Generator) -> None:
     x = rng.random((50, 2)) * (np.array(HIGH) - LOW) + LOW
     phi = Fourier(LOW, HIGH, order=4)
     scaled = (x - LOW) / (np.array(HIGH) - LOW)
-    want = [np.cos(np.pi * (i * scaled[:, 0] + j * scaled[:, 1])) for i in range(5) for j in range(5)]
+    want = [
+        np.cos(np.pi * (i * scaled[:, 0] + j * scaled[:, 1]))
+        for i in range(5)
+        for j in range(5)
+    ]
     np.testing.assert_allclose(phi(x), np.stack(want, axis=1), atol=1e-12)
     grid = (np.stack(np.meshgrid(*[np.arange(64) + 0.5] * 2), -1).reshape(-1, 2)) / 64
     # Orthogonal on a regular grid but for sums and differences.
@@ -53,7 +57,8 @@ def test_fourier_agrees_with_the_closed_form(rng: np.random.Generator) -> None:
 
 
 @pytest.mark.parametrize(
-    ("width", "order", "coupled", "count"), [(2, 3, 2, 16), (4, 3, 2, 67), (4, 3, 1, 13), (6, 2, 6, 729)]
+    ("width", "order", "coupled", "count"),
+    [(2, 3, 2, 16), (4, 3, 2, 67), (4, 3, 1, 13), (6, 2, 6, 729)],
 )
 def test_fourier_coupled_limits_the_number_of_features(
     width: int, order: int, coupled: int, count: int
@@ -68,7 +73,8 @@ def test_maps_clip_observations_outside_the_bounds() -> None:
     for phi in (Fourier(LOW, HIGH), Tiles(LOW, HIGH), Raw(LOW, HIGH)):
         edge, outside = phi(np.array([HIGH])), phi(np.array([[5.0, 5.0]]))
         assert np.array_equal(
-            edge.toarray() if issparse(edge) else edge, outside.toarray() if issparse(edge) else outside
+            edge.toarray() if issparse(edge) else edge,
+            outside.toarray() if issparse(edge) else outside,
         )
 
 
@@ -80,11 +86,15 @@ def test_tiles_of_each_grid_are_shifted(rng: np.random.Generator) -> None:
     assert issparse(on)
     assert (on.sum(axis=1) == 8).all()
     assert (np.diff(on.indptr) == 8).all()
-    assert np.array_equal(on.indices.reshape(-1, 8) // 25, np.tile(np.arange(8), (300, 1)))
+    assert np.array_equal(
+        on.indices.reshape(-1, 8) // 25, np.tile(np.arange(8), (300, 1))
+    )
     near = phi(x + 1e-9).toarray()
     assert (np.abs(near - on.toarray()).sum(axis=1) == 0).mean() > 0.99
     # Halfway across a tile, about half of the tiles change.
-    moved = (phi(x * 0.8 + [0.125, 0]).toarray() != phi(x * 0.8).toarray()).sum(axis=1) / 2
+    moved = (phi(x * 0.8 + [0.125, 0]).toarray() != phi(x * 0.8).toarray()).sum(
+        axis=1
+    ) / 2
     assert 3 <= moved.mean() <= 5
 
 
@@ -102,7 +112,9 @@ def test_tiles_with_size_spread_evenly(rng: np.random.Generator) -> None:
 
 def test_bits_agree_with_a_loop(rng: np.random.Generator) -> None:
     ram = rng.integers(256, size=(3, 128), dtype=np.uint8)
-    slow = [[bool(byte >> i & 1) for byte in row.tolist() for i in range(8)] for row in ram]
+    slow = [
+        [bool(byte >> i & 1) for byte in row.tolist() for i in range(8)] for row in ram
+    ]
     assert Bits()(ram).tolist() == slow
     assert Bits()(np.array([[True, False]])).tolist() == [[True, False]]
 
@@ -114,7 +126,11 @@ def test_one_hot_and_raw_are_the_identity(rng: np.random.Generator) -> None:
 
 
 def test_find_bounds_that_are_not_finite_come_from_data() -> None:
-    space = Box(np.array([-1.0, -np.inf, -3e38]), np.array([1.0, np.inf, 3e38]), dtype=np.float64)
+    space = Box(
+        np.array([-1.0, -np.inf, -3e38]),
+        np.array([1.0, np.inf, 3e38]),
+        dtype=np.float64,
+    )
     seen = np.array([[0.0, -2.0, 7.0], [0.5, 4.0, 7.0]])
     # What never moves gets a width of 1.
     assert find_bounds(space, seen) == ((-1.0, -2.0, 7.0), (1.0, 4.0, 8.0))
@@ -122,16 +138,22 @@ def test_find_bounds_that_are_not_finite_come_from_data() -> None:
     with pytest.raises(ValueError, match=r"dimension 1 .*: give low and high"):
         find_bounds(space)
     assert make_features("fourier", space, seen).low == (-1.0, -2.0, 7.0)
-    assert make_features("fourier", SPACE).high == HIGH, "float32 bounds come without their tail"
+    assert make_features("fourier", SPACE).high == HIGH, (
+        "float32 bounds come without their tail"
+    )
 
 
-@pytest.mark.parametrize(("width", "settings"), [(8, (3, 2)), (25, (2, 2)), (161, (3, 1)), (5000, (1, 1))])
+@pytest.mark.parametrize(
+    ("width", "settings"), [(8, (3, 2)), (25, (2, 2)), (161, (3, 1)), (5000, (1, 1))]
+)
 def test_fourier_of_many_dimensions_has_few_features_by_default(
     width: int, settings: tuple[int, int]
 ) -> None:
     phi: Any = make_features("fourier", Box(0.0, 1.0, (width,)))
     assert (phi.order, phi.coupled) == settings
-    assert make_features("fourier", Box(0.0, 1.0, (width,)), order=2, coupled=2).order == 2  # type: ignore[attr-defined]
+    assert (
+        make_features("fourier", Box(0.0, 1.0, (width,)), order=2, coupled=2).order == 2
+    )  # type: ignore[attr-defined]
 
 
 def test_discover_of_one_hot_floats_works_by_default() -> None:
@@ -156,7 +178,12 @@ def test_tiles_for_a_large_space_are_hashed() -> None:
         (lambda: make_features("fourier", Dict({"a": Discrete(2)})), "Box"),
         (lambda: make_features("tiles", MultiBinary(3)), "Box"),
         (lambda: Fourier(LOW, HIGH, order=0), "order"),
-        (lambda: Fourier((0.0,) * 9, (1.0,) * 9, order=9, coupled=9)(np.zeros((1, 9))), "65536.*order"),
+        (
+            lambda: Fourier((0.0,) * 9, (1.0,) * 9, order=9, coupled=9)(
+                np.zeros((1, 9))
+            ),
+            "65536.*order",
+        ),
         (lambda: Tiles((0.0,) * 12, (1.0,) * 12)(np.zeros((1, 12))), "size"),
         (lambda: Tiles((0.0,), (0.0,)), "low"),
         (lambda: Tiles((0.0,), (np.inf,)), "finite"),
@@ -182,7 +209,9 @@ def test_bad_settings_and_observations_raise(call: Any, word: str) -> None:
         call()
 
 
-def test_feature_map_of_a_new_class_is_found_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_feature_map_of_a_new_class_is_found_by_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("eigenoptions.features.FEATURE_MAPS", dict(FEATURE_MAPS))
 
     @dataclass(frozen=True)
@@ -191,7 +220,9 @@ def test_feature_map_of_a_new_class_is_found_by_name(monkeypatch: pytest.MonkeyP
         name: ClassVar[str] = "powers"
 
         def __call__(self, obs: Any) -> np.ndarray:
-            return np.concatenate([np.asarray(obs) ** k for k in range(1, self.degree + 1)], axis=1)
+            return np.concatenate(
+                [np.asarray(obs) ** k for k in range(1, self.degree + 1)], axis=1
+            )
 
     options = eo.discover("MountainCar-v0", 2, steps=400, features="powers", degree=3)
     assert options.features == Powers(3)

@@ -12,13 +12,20 @@ import eigenoptions as eo
 from eigenoptions.deep import ritz
 from eigenoptions.deep.dataset import Dataset
 from eigenoptions.features import Fourier, OneHot, Raw
-from eigenoptions.spectra.incidence import Incidence, feature_spectrum, incidence, incidence_spectrum
+from eigenoptions.spectra.incidence import (
+    Incidence,
+    feature_spectrum,
+    incidence,
+    incidence_spectrum,
+)
 from tests import reference
 from tests.tables import list_transitions
 
 
 def make_batch(obs, next_obs):
-    return eo.Transitions(obs, np.zeros(len(obs), dtype=int), next_obs, np.zeros(len(obs), dtype=bool))
+    return eo.Transitions(
+        obs, np.zeros(len(obs), dtype=int), next_obs, np.zeros(len(obs), dtype=bool)
+    )
 
 
 def test_incidence_of_every_transition_is_twice_the_laplacian(domain):
@@ -26,36 +33,54 @@ def test_incidence_of_every_transition_is_twice_the_laplacian(domain):
     T = incidence(list_transitions(domain), OneHot(domain.n_states))
     L = eo.laplacian(eo.graph(domain), "combinatorial").toarray()
     assert_array_equal((T.T @ T).toarray(), 2 * L)
-    sp, exact = incidence_spectrum(T), eo.spectrum(eo.graph(domain), operator="combinatorial")
+    sp, exact = (
+        incidence_spectrum(T),
+        eo.spectrum(eo.graph(domain), operator="combinatorial"),
+    )
     assert (sp.operator, sp.n_zero) == ("incidence", 1)
     assert_allclose(sp.values, exact.values, atol=1e-12)
     assert_allclose(sp.vectors, exact.vectors, atol=1e-9)
     sigma = np.linalg.svd(T.toarray(), compute_uv=False)
-    assert_allclose(np.sort(sigma**2 / 2)[-len(sp.values) + 1 :], sp.values[1:], atol=1e-10)
+    assert_allclose(
+        np.sort(sigma**2 / 2)[-len(sp.values) + 1 :], sp.values[1:], atol=1e-10
+    )
 
 
 @pytest.mark.parametrize("kind", ["bits", "numbers", "sparse"])
 def test_incidence_in_batches_is_the_papers_matrix(kind, rng):
     """Rows of features with many repeats, some of which change nothing."""
-    few = rng.random((5, 70)) < 0.5 if kind == "bits" else rng.integers(-2, 3, (5, 70)).astype(float)
+    few = (
+        rng.random((5, 70)) < 0.5
+        if kind == "bits"
+        else rng.integers(-2, 3, (5, 70)).astype(float)
+    )
     states = rng.integers(5, size=(2, 200))
 
     def features(numbers):
         return csr_array(few[numbers]) if kind == "sparse" else few[numbers]
 
-    batches = [make_batch(*states[:, low:high]) for low, high in ((0, 1), (1, 60), (60, 60), (60, 200))]
+    batches = [
+        make_batch(*states[:, low:high])
+        for low, high in ((0, 1), (1, 60), (60, 60), (60, 200))
+    ]
     T = Incidence()
-    n_new = sum(T.add(features(batch.obs), features(batch.next_obs)).sum() for batch in batches)
+    n_new = sum(
+        T.add(features(batch.obs), features(batch.next_obs)).sum() for batch in batches
+    )
     assert n_new == len(T) == T.rows.shape[0]
     assert abs(incidence(batches, features) - T.rows).nnz == 0
     expected = reference.incidence(few[states[0]], few[states[1]])
-    assert_array_equal(np.unique(T.rows.toarray(), axis=0), np.unique(expected[expected.any(axis=1)], axis=0))
+    assert_array_equal(
+        np.unique(T.rows.toarray(), axis=0),
+        np.unique(expected[expected.any(axis=1)], axis=0),
+    )
 
 
 def test_incidence_rows_keep_the_order_of_transitions():
     x = np.array([[0.0, 0.0], [2.0, 0.0], [2.0, 1.0], [4.0, 1.0], [4.0, -0.0]])
     assert_array_equal(
-        incidence(make_batch(x[:-1], x[1:]), Raw()).toarray(), [[2.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
+        incidence(make_batch(x[:-1], x[1:]), Raw()).toarray(),
+        [[2.0, 0.0], [0.0, 1.0], [0.0, -1.0]],
     )
 
 
@@ -68,7 +93,9 @@ def test_incidence_spectrum_of_dependent_features_counts_zeros(rng):
     D = np.diff(phi, axis=0)
     assert_allclose(D @ sp.vectors[:, :5], 0, atol=1e-9)
     assert_allclose(
-        (D @ sp.vectors[:, 5:]).T @ (D @ sp.vectors[:, 5:]) / 2, np.diag(sp.values[5:]), atol=1e-8
+        (D @ sp.vectors[:, 5:]).T @ (D @ sp.vectors[:, 5:]) / 2,
+        np.diag(sp.values[5:]),
+        atol=1e-8,
     )
     assert (sp.vectors[9] == 0).all()
     assert_array_equal(incidence_spectrum(T, 7).vectors, sp.vectors[:, :7])
@@ -85,17 +112,23 @@ def test_feature_spectrum_solves_the_generalised_eigenproblem(rng):
     slow = feature_spectrum(batches, features)
     assert slow.features is features
     assert_allclose(slow.vectors.T @ M @ slow.vectors, np.eye(8), atol=1e-8)
-    assert_allclose(T.T @ T @ slow.vectors, 2 * M @ slow.vectors * slow.values, atol=1e-6)
+    assert_allclose(
+        T.T @ T @ slow.vectors, 2 * M @ slow.vectors * slow.values, atol=1e-6
+    )
     plain = feature_spectrum(batches, features, 3, whiten=False)
     assert_allclose(plain.vectors.T @ plain.vectors, np.eye(3), atol=1e-12)
-    assert_allclose(T.T @ T @ plain.vectors, 2 * plain.vectors * plain.values, atol=1e-8)
+    assert_allclose(
+        T.T @ T @ plain.vectors, 2 * plain.vectors * plain.values, atol=1e-8
+    )
 
 
 def test_feature_spectrum_leaves_flat_directions_out(rng):
     phi = rng.standard_normal((300, 4)) * [1.0, 1.0, 1e-2, 1e-4]
     T, covariance = csr_array(np.diff(phi, axis=0)), np.cov(phi.T)
     assert incidence_spectrum(T, covariance=covariance).vectors.shape == (4, 3)
-    assert incidence_spectrum(T, covariance=covariance, min_variance=1e-3).vectors.shape == (4, 2)
+    assert incidence_spectrum(
+        T, covariance=covariance, min_variance=1e-3
+    ).vectors.shape == (4, 2)
 
 
 def test_spectrum_of_features_and_ritz_values_are_those_of_tica(rng):
@@ -110,7 +143,9 @@ def test_spectrum_of_features_and_ritz_values_are_those_of_tica(rng):
     assert len(expected) == 4
     before, after = phi[:-1], phi[1:]
     both = np.concatenate([before, after])
-    sp = incidence_spectrum(csr_array(after - before), covariance=np.cov(both.T, bias=True))
+    sp = incidence_spectrum(
+        csr_array(after - before), covariance=np.cov(both.T, bias=True)
+    )
     assert_allclose(sp.values / 2999, expected, rtol=1e-9)
     data = Dataset.of(make_batch(before, after))
     rows = np.ones((len(data.observations), 6))
@@ -127,7 +162,12 @@ def test_spectrum_of_features_and_ritz_values_are_those_of_tica(rng):
         (lambda: incidence(make_batch(np.eye(2), np.eye(2)), np.ravel), "features"),
         (lambda: incidence_spectrum(csr_array((3, 2))), "changed"),
         (lambda: incidence_spectrum(csr_array(np.eye(2)), 3), "1..2"),
-        (lambda: incidence_spectrum(csr_array(np.eye(2)), covariance=np.zeros((2, 2))), "k must"),
+        (
+            lambda: incidence_spectrum(
+                csr_array(np.eye(2)), covariance=np.zeros((2, 2))
+            ),
+            "k must",
+        ),
     ],
 )
 def test_incidence_of_bad_input_raises(call, word):

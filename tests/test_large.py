@@ -27,7 +27,11 @@ def told() -> tuple[list[tuple[int, int]], Any]:
 
 
 def bytes_of(options: eo.OptionSet) -> tuple[bytes, ...]:
-    return options.policy.tobytes(), options.value.tobytes(), options.mean_length.tobytes()
+    return (
+        options.policy.tobytes(),
+        options.value.tobytes(),
+        options.mean_length.tobytes(),
+    )
 
 
 # A large maze, from map to picture
@@ -41,7 +45,9 @@ def test_a_large_maze_goes_all_the_way(tmp_path: Path) -> None:
     assert calls[-1] == (12, 12)
     assert np.isfinite(options.mean_length).all()
     options.save(tmp_path / "skills.safetensors")
-    assert bytes_of(eo.load_options(tmp_path / "skills.safetensors", mdp)) == bytes_of(options)
+    assert bytes_of(eo.load_options(tmp_path / "skills.safetensors", mdp)) == bytes_of(
+        options
+    )
     plots.save_figure(plots.plot_options(options[:4]), tmp_path / "options.png")
     picture = imread(tmp_path / "options.png")
     red, green = picture[..., 0], picture[..., 1]
@@ -68,7 +74,14 @@ def test_the_spectrum_says_how_far_it_is() -> None:
 
 def test_workers_walk_the_same_walks(four_rooms: eo.MDP) -> None:
     alone = eo.diffusion_estimate(four_rooms, walks=30, rng=3)
-    assert on_workers(eo.diffusion_estimate, four_rooms, walks=30, rng=3) == alone  # short: walked here
+    assert (
+        on_workers(eo.diffusion_estimate, four_rooms, walks=30, rng=3) == alone
+    )  # short: walked here
     calls, progress = told()
-    assert on_workers(eo.diffusion_estimate, four_rooms, walks=30, rng=3, progress=progress) == alone
+    assert (
+        on_workers(
+            eo.diffusion_estimate, four_rooms, walks=30, rng=3, progress=progress
+        )
+        == alone
+    )
     assert calls[-1] == (30, 30)

@@ -33,7 +33,9 @@ def make_task(seed):
 
 
 def is_same(first, second):
-    return all(np.array_equal(getattr(first, name), getattr(second, name)) for name in TABLES)
+    return all(
+        np.array_equal(getattr(first, name), getattr(second, name)) for name in TABLES
+    )
 
 
 # Closed forms
@@ -44,11 +46,19 @@ def is_same(first, second):
 def test_values_of_actions_are_gamma_to_the_distance(update, n_options, stop_chance):
     mdp = eo.maze(TWO_ROOMS)
     options = eo.discover(mdp, n_options=n_options) if n_options else None
-    how = {"runs": 2, "episodes": 3000, "alpha": 1.0, "gamma": 0.8, "stop_chance": stop_chance}
+    how = {
+        "runs": 2,
+        "episodes": 3000,
+        "alpha": 1.0,
+        "gamma": 0.8,
+        "stop_chance": stop_chance,
+    }
     record = q_learning(mdp, options, update=update, **how)
     exact = 0.8 ** reference.distances(mdp, mdp.goal)[mdp.successors]
     exact[mdp.goal] = 0.0
-    np.testing.assert_allclose(record.q[:, :, : mdp.n_actions], np.stack([exact] * 2), rtol=1e-12, atol=0)
+    np.testing.assert_allclose(
+        record.q[:, :, : mdp.n_actions], np.stack([exact] * 2), rtol=1e-12, atol=0
+    )
 
 
 @option_values
@@ -58,7 +68,13 @@ def test_values_of_options_are_those_of_running_to_the_end(update, stop_chance):
     mdp = eo.maze(TWO_ROOMS)
     options = eo.discover(mdp, n_options=8)
     record = q_learning(
-        mdp, options, update=update, runs=1, episodes=6000, alpha=1.0, stop_chance=stop_chance
+        mdp,
+        options,
+        update=update,
+        runs=1,
+        episodes=6000,
+        alpha=1.0,
+        stop_chance=stop_chance,
     )
     distances = reference.distances(mdp, mdp.goal)
     for o, policy in enumerate(options.policy):
@@ -67,7 +83,9 @@ def test_values_of_options_are_those_of_running_to_the_end(update, stop_chance):
             while policy[t] >= 0 and t != mdp.goal:
                 k, t = k + 1, mdp.successors[t, policy[t]]
             exact = 0.0 if k == 0 else 0.9 ** (k + distances[t] - 1)
-            assert record.q[0, s, mdp.n_actions + o] == pytest.approx(exact, rel=1e-12), (o, s)
+            assert record.q[0, s, mdp.n_actions + o] == pytest.approx(
+                exact, rel=1e-12
+            ), (o, s)
 
 
 @option_values
@@ -76,7 +94,15 @@ def test_values_are_exact_where_episodes_cut_options(update, max_steps):
     mdp = eo.maze("......SG")
     right, left = [1, 1, 1, 1, 1, 1, 1, -1], [-1, -1, -1, -1, -1, 3, 3, 3]
     options = make_options(np.array([right, left]), 4)
-    record = q_learning(mdp, options, update=update, runs=1, episodes=20_000, max_steps=max_steps, alpha=0.2)
+    record = q_learning(
+        mdp,
+        options,
+        update=update,
+        runs=1,
+        episodes=20_000,
+        max_steps=max_steps,
+        alpha=0.2,
+    )
     exact = reference.choice_values(mdp, options.policy, 0.9)
     np.testing.assert_allclose(record.q[0, 5:7], exact[5:7], rtol=1e-9)
 
@@ -85,7 +111,9 @@ def test_values_are_exact_where_episodes_cut_options(update, max_steps):
 def test_small_step_sizes_reach_the_exact_values_of_a_slippery_maze(update):
     mdp = make_slippery(eo.maze("S..\n.#.\n..G"))
     options = eo.discover(mdp, n_options=4)
-    record = q_learning(mdp, options, update=update, runs=8, episodes=80_000, alpha=0.01)
+    record = q_learning(
+        mdp, options, update=update, runs=8, episodes=80_000, alpha=0.01
+    )
     exact = reference.choice_values(mdp, options.policy, 0.9)[:, : record.q.shape[2]]
     np.testing.assert_allclose(record.q.mean(axis=0), exact, atol=0.02)
 
@@ -93,14 +121,19 @@ def test_small_step_sizes_reach_the_exact_values_of_a_slippery_maze(update):
 @every_update
 @pytest.mark.parametrize("change", [lambda mdp: mdp, make_slippery])
 @pytest.mark.parametrize(
-    ("n_options", "option_chance", "stop_chance"), [(0, None, 0), (6, None, 0), (6, 0.3, 0), (6, None, 0.4)]
+    ("n_options", "option_chance", "stop_chance"),
+    [(0, None, 0), (6, None, 0), (6, 0.3, 0), (6, None, 0.4)],
 )
 def test_behaviour_reaches_the_goal_as_often_as_its_markov_chain(
     update, change, n_options, option_chance, stop_chance
 ):
     mdp = change(eo.maze(TWO_ROOMS))
     options = eo.discover(mdp, n_options=n_options) if n_options else None
-    policy = options.policy if options is not None else np.empty((0, mdp.n_states), dtype=int)
+    policy = (
+        options.policy
+        if options is not None
+        else np.empty((0, mdp.n_states), dtype=int)
+    )
     p = reference.arrival_probability(mdp, policy, 30, option_chance, stop_chance)
     how = {"option_chance": option_chance, "stop_chance": stop_chance, "update": update}
     record = q_learning(mdp, options, runs=1, episodes=40_000, max_steps=30, **how)
@@ -114,7 +147,9 @@ def test_evaluation_breaks_ties_and_explores_uniformly():
     p = reference.arrival_probability(mdp, np.empty((0, mdp.n_states), dtype=int), 30)
     blind = q_learning(mdp, runs=1, episodes=40_000, max_steps=30, epsilon=1.0)
     assert abs(blind.returns.mean() - p) < 4 * np.sqrt(p * (1 - p) / 40_000)
-    fresh = q_learning(mdp, runs=20_000, episodes=1, max_steps=30, epsilon=0.0, alpha=1e-300)
+    fresh = q_learning(
+        mdp, runs=20_000, episodes=1, max_steps=30, epsilon=0.0, alpha=1e-300
+    )
     returns = fresh.returns[fresh.learning_returns[:, 0] == 0]
     assert abs(returns.mean() - p) < 4 * np.sqrt(p * (1 - p) / len(returns))
 
@@ -132,16 +167,27 @@ def test_evaluation_explores_with_probability_epsilon():
 def test_without_options_all_updates_are_the_same():
     for mdp in (eo.maze("four-rooms"), make_slippery(eo.maze(TWO_ROOMS))):
         empty = make_options(np.empty((0, mdp.n_states), int), 4)
-        records = [q_learning(mdp, update=update, runs=3, episodes=60) for update in UPDATES]
+        records = [
+            q_learning(mdp, update=update, runs=3, episodes=60) for update in UPDATES
+        ]
         records += [q_learning(mdp, empty, runs=3, episodes=60, stop_chance=0.5)]
         assert all(is_same(records[0], record) for record in records[1:])
 
 
 @every_update
 def test_returns_say_whether_the_goal_was_reached_in_time(update, four_rooms):
-    record = q_learning(four_rooms, eo.discover(four_rooms, n_options=8), update=update, runs=4, episodes=200)
+    record = q_learning(
+        four_rooms,
+        eo.discover(four_rooms, n_options=8),
+        update=update,
+        runs=4,
+        episodes=200,
+    )
     shortest = reference.distances(four_rooms, four_rooms.goal)[four_rooms.start]
-    tables = (record.returns, record.evaluation_steps), (record.learning_returns, record.steps)
+    tables = (
+        (record.returns, record.evaluation_steps),
+        (record.learning_returns, record.steps),
+    )
     for returns, steps in tables:
         assert set(np.unique(returns)) == {0.0, 1.0}
         assert (steps[returns == 0] == 100).all()
@@ -153,9 +199,15 @@ def test_returns_say_whether_the_goal_was_reached_in_time(update, four_rooms):
 def test_options_speed_up_learning_in_four_rooms(four_rooms):
     """Section 4.3: the agent with 64 options is far ahead, on the task and on its reverse."""
     options = eo.discover(four_rooms, n_options=64)
-    for start, goal in ((four_rooms.start, four_rooms.goal), (four_rooms.goal, four_rooms.start)):
+    for start, goal in (
+        (four_rooms.start, four_rooms.goal),
+        (four_rooms.goal, four_rooms.start),
+    ):
         task = {"runs": 40, "episodes": 250, "start": start, "goal": goal}
-        alone, skilled = q_learning(four_rooms, **task), q_learning(four_rooms, options, **task)
+        alone, skilled = (
+            q_learning(four_rooms, **task),
+            q_learning(four_rooms, options, **task),
+        )
         assert skilled.band()[0][-1] > alone.band()[1][-1]
 
 
@@ -174,16 +226,29 @@ def test_ties_go_to_actions_so_that_a_new_agent_does_not_run_options(update):
     mdp = eo.maze("rooms:3x3").with_task(0, 400)
     options = eo.discover(mdp, n_options=8)
     run = partial(q_learning, mdp, update=update, runs=20, episodes=1, max_steps=50_000)
-    np.testing.assert_array_equal(run(options, explore=0.0).steps, run(explore=0.0).steps)
-    assert run(options, explore=0.1, option_chance=0.05).steps.mean() < 2 * run(explore=0.1).steps.mean()
-    assert run(options, explore=1.0).steps.mean() > 5 * run().steps.mean()  # what uniform ties would do
+    np.testing.assert_array_equal(
+        run(options, explore=0.0).steps, run(explore=0.0).steps
+    )
+    assert (
+        run(options, explore=0.1, option_chance=0.05).steps.mean()
+        < 2 * run(explore=0.1).steps.mean()
+    )
+    assert (
+        run(options, explore=1.0).steps.mean() > 5 * run().steps.mean()
+    )  # what uniform ties would do
 
 
 @option_values
 def test_option_that_never_ends_is_worth_nothing(update):
     forever = make_options(np.array([[3] * 6]), 4)
     record = q_learning(
-        eo.maze("S....G"), forever, update=update, runs=1, episodes=3000, alpha=1.0, epsilon=0.0
+        eo.maze("S....G"),
+        forever,
+        update=update,
+        runs=1,
+        episodes=3000,
+        alpha=1.0,
+        epsilon=0.0,
     )
     assert record.returns[0, -100:].all()
     np.testing.assert_array_equal(record.q[0, :, 4], 0.0)
@@ -200,11 +265,22 @@ def test_greedy_exploration_follows_what_was_learned(update, four_rooms):
 
 
 def check_twin(mdp, options, *, update, seed=0, runs=2, **how):
-    how = {"episodes": 30, "max_steps": 20, "alpha": 0.3, "gamma": 0.9, "epsilon": 0.2, "explore": 1.0} | how
+    how = {
+        "episodes": 30,
+        "max_steps": 20,
+        "alpha": 0.3,
+        "gamma": 0.9,
+        "epsilon": 0.2,
+        "explore": 1.0,
+    } | how
     record = q_learning(mdp, options, update=update, runs=runs, rng=seed, **how)
-    policy = np.empty((0, mdp.n_states), dtype=int) if options is None else options.policy
+    policy = (
+        np.empty((0, mdp.n_states), dtype=int) if options is None else options.policy
+    )
     for i, child in enumerate(np.random.SeedSequence(seed).spawn(runs)):
-        slow = reference.learn(mdp, policy, update, seed=child.generate_state(1, np.uint64)[0], **how)
+        slow = reference.learn(
+            mdp, policy, update, seed=child.generate_state(1, np.uint64)[0], **how
+        )
         for name, table in zip(TABLES, slow, strict=True):
             np.testing.assert_array_equal(getattr(record, name)[i], table, err_msg=name)
 
@@ -255,7 +331,9 @@ def test_more_than_127_actions_are_learned():
 @every_update
 def test_same_seed_gives_the_same_bytes_and_runs_do_not_depend_on_their_number(update):
     mdp = eo.maze(TWO_ROOMS)
-    run = partial(q_learning, mdp, eo.discover(mdp, n_options=8), update=update, episodes=20)
+    run = partial(
+        q_learning, mdp, eo.discover(mdp, n_options=8), update=update, episodes=20
+    )
     whole = run(runs=7, rng=5)
     assert is_same(whole, run(runs=7, rng=5))
     np.testing.assert_array_equal(run(runs=3, rng=5).q, whole.q[:3])
@@ -267,7 +345,14 @@ def test_same_seed_gives_the_same_bytes_and_runs_do_not_depend_on_their_number(u
 def test_records_do_not_depend_on_the_pieces_of_a_run(update):
     """From 2e7 steps per episode on, each episode is a call of its own."""
     mdp = eo.maze(TWO_ROOMS)
-    run = partial(q_learning, mdp, eo.discover(mdp, n_options=4), update=update, runs=2, episodes=9)
+    run = partial(
+        q_learning,
+        mdp,
+        eo.discover(mdp, n_options=4),
+        update=update,
+        runs=2,
+        episodes=9,
+    )
     assert is_same(run(max_steps=10**5), run(max_steps=10**8))
 
 
@@ -289,21 +374,33 @@ def test_band_is_the_interval_of_wilson(confidence):
 
     returns = np.tril(np.ones((7, 7)))
     record = LearningRecord(returns, returns, returns, returns, np.zeros((7, 2, 1)))
-    intervals = [binomtest(k, 7).proportion_ci(confidence, method="wilson") for k in range(7, 0, -1)]
+    intervals = [
+        binomtest(k, 7).proportion_ci(confidence, method="wilson")
+        for k in range(7, 0, -1)
+    ]
     exact = np.array([(x.low, x.high) for x in intervals])
-    np.testing.assert_allclose(np.array(record.band(confidence=confidence)).T, exact, rtol=1e-9)
+    np.testing.assert_allclose(
+        np.array(record.band(confidence=confidence)).T, exact, rtol=1e-9
+    )
 
 
 def test_record_is_read_only_and_remembers_its_settings(four_rooms):
     record = q_learning(four_rooms, runs=1, episodes=2, stop_chance=0.1)
     assert not any(getattr(record, name).flags.writeable for name in TABLES)
     assert record.settings["stop_chance"] == 0.1
-    assert repr(record).startswith("LearningRecord(update='action', 1 run of 2 episodes")
+    assert repr(record).startswith(
+        "LearningRecord(update='action', 1 run of 2 episodes"
+    )
 
 
 def test_progress_counts_runs():
     seen = []
-    q_learning(eo.maze("S..G"), runs=3, episodes=2, progress=lambda *counts: seen.append(counts))
+    q_learning(
+        eo.maze("S..G"),
+        runs=3,
+        episodes=2,
+        progress=lambda *counts: seen.append(counts),
+    )
     assert seen == [(1, 3), (2, 3), (3, 3)]
 
 
@@ -312,15 +409,32 @@ def test_progress_counts_runs():
 
 @pytest.mark.parametrize(
     ("wrong", "word"),
-    [({name: value}, name) for name in ("runs", "episodes", "max_steps") for value in (0, True, 2.0, 2**31)]
+    [
+        ({name: value}, name)
+        for name in ("runs", "episodes", "max_steps")
+        for value in (0, True, 2.0, 2**31)
+    ]
     + [
         ({name: value}, name)
         for name in ("alpha", "gamma", "epsilon", "explore")
         for value in (-0.1, 1.5, "x")
     ]
-    + [({"alpha": 0}, "alpha"), ({"gamma": float("nan")}, "gamma"), ({"update": "sarsa"}, "update")]
-    + [({"option_chance": 2}, "option_chance"), ({"stop_chance": -1}, "stop_chance"), ({"rng": -1}, "rng")]
-    + [({"goal": 94}, "both"), ({"goal": 104}, "goal"), ({"start": -1}, "start"), ({"runs": 10**7}, "GB")],
+    + [
+        ({"alpha": 0}, "alpha"),
+        ({"gamma": float("nan")}, "gamma"),
+        ({"update": "sarsa"}, "update"),
+    ]
+    + [
+        ({"option_chance": 2}, "option_chance"),
+        ({"stop_chance": -1}, "stop_chance"),
+        ({"rng": -1}, "rng"),
+    ]
+    + [
+        ({"goal": 94}, "both"),
+        ({"goal": 104}, "goal"),
+        ({"start": -1}, "start"),
+        ({"runs": 10**7}, "GB"),
+    ],
 )
 def test_bad_setting_is_named(wrong, word, four_rooms):
     with pytest.raises(ValueError, match=word):
@@ -328,22 +442,37 @@ def test_bad_setting_is_named(wrong, word, four_rooms):
 
 
 def test_bad_task_or_options_are_named(four_rooms, i_maze):
-    one_way = eo.MDP(np.array([[[0.0, 1.0, 0.0]], [[0.0, 0.0, 1.0]], [[0.0, 0.0, 1.0]]]))
-    assert q_learning(one_way, start=0, goal=2, runs=1, episodes=1).returns.item() == 1.0
+    one_way = eo.MDP(
+        np.array([[[0.0, 1.0, 0.0]], [[0.0, 0.0, 1.0]], [[0.0, 0.0, 1.0]]])
+    )
+    assert (
+        q_learning(one_way, start=0, goal=2, runs=1, episodes=1).returns.item() == 1.0
+    )
     for error, word, call in (
         (ValueError, "no start", lambda: q_learning(eo.maze("..G"))),
         (ValueError, "no goal", lambda: q_learning(eo.maze("S.."))),
         (ValueError, "cannot be reached", lambda: q_learning(eo.maze("S.#G"))),
         (ValueError, "cannot be reached", lambda: q_learning(one_way, start=2, goal=0)),
-        (ValueError, "another state space", lambda: q_learning(four_rooms, eo.discover(i_maze, 2))),
+        (
+            ValueError,
+            "another state space",
+            lambda: q_learning(four_rooms, eo.discover(i_maze, 2)),
+        ),
         (TypeError, "OptionSet", lambda: q_learning(four_rooms, [1, 2])),
         (TypeError, "MDP", lambda: q_learning(np.eye(3))),
-        (ValueError, "table", lambda: q_learning(four_rooms, runs=1, episodes=1).band("steps")),
+        (
+            ValueError,
+            "table",
+            lambda: q_learning(four_rooms, runs=1, episodes=1).band("steps"),
+        ),
     ):
         with pytest.raises(error, match=word):
             call()
 
 
 def test_episodes_too_short_to_arrive_are_logged(caplog):
-    assert q_learning(eo.maze("S....G"), runs=1, episodes=2, max_steps=4).returns.sum() == 0
+    assert (
+        q_learning(eo.maze("S....G"), runs=1, episodes=2, max_steps=4).returns.sum()
+        == 0
+    )
     assert "5 steps away" in caplog.text

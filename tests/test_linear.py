@@ -33,10 +33,15 @@ def options() -> LinearOptionSet:
     """Four options with random weights."""
     rng = np.random.default_rng(0)
     values = zip(("e1+", "e1-", "e2+", "e2-"), (0.1, 0.1, np.nan, 0.2), strict=True)
-    purposes = [Purpose(rng.standard_normal(9), name, eigenvalue=value) for name, value in values]
+    purposes = [
+        Purpose(rng.standard_normal(9), name, eigenvalue=value)
+        for name, value in values
+    ]
     phi = Fourier((0.0, 0.0), (1.0, 1.0), order=2)
     weights = rng.standard_normal((4, 3, 9))
-    return LinearOptionSet(purposes, phi, 3, weights, threshold=np.full(4, 0.1), provenance={"gamma": 0.9})
+    return LinearOptionSet(
+        purposes, phi, 3, weights, threshold=np.full(4, 0.1), provenance={"gamma": 0.9}
+    )
 
 
 # Fitting
@@ -57,12 +62,26 @@ def test_ridge_regression_solves_the_normal_equations(shape):
 def test_fit_on_one_hot_features_finds_the_exact_policies(domain):
     """With every transition and a feature per state, fitted Q iteration is value iteration."""
     purposes = eigenpurposes(eo.spectrum(eo.graph(domain), 4))
-    settings = {"gamma": 0.9, "ridge": 0.0, "stop": 1e-9, "parts": 1, "iterations": 2000}
-    learned = fit(list_transitions(domain), purposes, OneHot(domain.n_states), n_actions=4, **settings)
+    settings = {
+        "gamma": 0.9,
+        "ridge": 0.0,
+        "stop": 1e-9,
+        "parts": 1,
+        "iterations": 2000,
+    }
+    learned = fit(
+        list_transitions(domain),
+        purposes,
+        OneHot(domain.n_states),
+        n_actions=4,
+        **settings,
+    )
     exact = solve(domain, purposes, gamma=0.9)
     states = np.arange(domain.n_states)
     values = learned.values(states).max(axis=2).clip(0)
-    np.testing.assert_allclose(values, exact.value, atol=2e-3)  # the top of f is cut at one in a thousand
+    np.testing.assert_allclose(
+        values, exact.value, atol=2e-3
+    )  # the top of f is cut at one in a thousand
     # What differs are ties, which fitted values break by rounding.
     assert (learned.actions(states) == exact.policy).mean() > 0.95
 
@@ -76,14 +95,22 @@ def test_fit_never_chooses_an_untried_action():
 
 def test_fit_expects_nothing_after_the_end_of_an_episode():
     x = np.array([[0.0], [1.0], [2.0]] * 4)
-    batch = Transitions(x, np.zeros(12, dtype=int), x + 1, np.tile([False, False, True], 4))
+    batch = Transitions(
+        x, np.zeros(12, dtype=int), x + 1, np.tile([False, False, True], 4)
+    )
     phi = Tiles((0.0,), (3.0,), tiles=3, tilings=1)
-    q = fit(batch, UP, Raw(), basis=phi, gamma=0.5, ridge=0.0, parts=1).values([[0.0], [1.0], [2.0]])
+    q = fit(batch, UP, Raw(), basis=phi, gamma=0.5, ridge=0.0, parts=1).values(
+        [[0.0], [1.0], [2.0]]
+    )
     np.testing.assert_allclose(q.ravel(), [1.75, 1.5, 1.0], atol=1e-6)
 
 
 def test_fit_with_wrong_arguments_is_refused():
-    x, action, terminated = np.zeros((4, 1)), np.zeros(4, dtype=int), np.zeros(4, dtype=bool)
+    x, action, terminated = (
+        np.zeros((4, 1)),
+        np.zeros(4, dtype=int),
+        np.zeros(4, dtype=bool),
+    )
     batch = Transitions(x, action, x, terminated)
     for arguments, word in (
         ({"gamma": 1.0}, "gamma"),
@@ -96,12 +123,20 @@ def test_fit_with_wrong_arguments_is_refused():
         ({"transitions": Transitions(x * np.nan, action, x, terminated)}, "nan"),
     ):
         with pytest.raises(ValueError, match=word):
-            fit(**{"transitions": batch, "purposes": UP, "features": Raw(), **arguments})
+            fit(
+                **{"transitions": batch, "purposes": UP, "features": Raw(), **arguments}
+            )
 
 
 @pytest.mark.parametrize("name", CONTROL)
 def test_learned_options_climb_their_potential_in_control_problems(name):
-    settings = {"n_options": 2, "steps": 4000, "features": "fourier", "order": 2, "gamma": 0.95}
+    settings = {
+        "n_options": 2,
+        "steps": 4000,
+        "features": "fourier",
+        "order": 2,
+        "gamma": 0.95,
+    }
     options, env = eo.discover(name, **settings), gym.make(name)
     gains = []
     for option in options:
@@ -124,7 +159,11 @@ def test_learned_options_climb_their_potential_in_control_problems(name):
 def test_linear_set_is_selected_as_a_sequence(options):
     x = np.random.default_rng(1).random((20, 2))
     actions = options.actions(x)
-    assert [o.label for o in options] == list(options.labels) == ["e1+", "e1-", "e2+", "e2-"]
+    assert (
+        [o.label for o in options]
+        == list(options.labels)
+        == ["e1+", "e1-", "e2+", "e2-"]
+    )
     assert options[1:3].actions(x).tolist() == actions[1:3].tolist()
     assert options[np.array([True, False, False, True])].labels == ("e1+", "e2-")
     for i, option in enumerate(options):
@@ -150,7 +189,9 @@ def test_linear_set_survives_a_file(options, tmp_path):
 
 
 def test_function_as_features_must_be_passed_to_load(tmp_path):
-    LinearOptionSet([Purpose(np.ones(2))], np.asarray, 2, np.ones((1, 2, 2))).save(tmp_path / "own")
+    LinearOptionSet([Purpose(np.ones(2))], np.asarray, 2, np.ones((1, 2, 2))).save(
+        tmp_path / "own"
+    )
     with pytest.raises(ValueError, match="features="):
         eo.load_options(tmp_path / "own")
     own = eo.load_options(tmp_path / "own", features=np.asarray)
@@ -164,7 +205,9 @@ def test_choices_compute_the_features_once_for_all_options():
         calls.append(1)
         return np.asarray(obs)
 
-    options = LinearOptionSet([Purpose(e) for e in np.eye(5)], phi, 2, np.ones((5, 2, 5)))
+    options = LinearOptionSet(
+        [Purpose(e) for e in np.eye(5)], phi, 2, np.ones((5, 2, 5))
+    )
     assert options.choices(np.ones(5)).tolist() == [0] * 5
     assert len(calls) == 1
     assert options.choices(-np.ones(5)).tolist() == [TERMINATE] * 5
@@ -206,7 +249,9 @@ def test_look_ahead_is_the_exact_option_with_gamma_zero(domain):
 @pytest.mark.parametrize("name", CONTROL)
 def test_look_ahead_works_while_the_environment_is_rendered(name):
     env = gym.make(name, render_mode="rgb_array")
-    options = eo.discover(env, n_options=2, steps=500, features="fourier", order=2, policy="look-ahead")
+    options = eo.discover(
+        env, n_options=2, steps=500, features="fourier", order=2, policy="look-ahead"
+    )
     obs, _ = env.reset(seed=0)
     env.render()
     before = np.array(env.unwrapped.state)
@@ -227,7 +272,9 @@ class Line(gym.Env[Any, Any]):
     def __init__(self) -> None:
         self.lock, self.x = threading.Lock(), 0.0
 
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict]:
+    def reset(
+        self, *, seed: int | None = None, options: Any = None
+    ) -> tuple[Any, dict]:
         super().reset(seed=seed)
         self.x = 0.0
         return np.array([self.x]), {}
@@ -241,7 +288,9 @@ class SharedLine(Line):
     """Its copies share the position."""
 
     def __init__(self) -> None:
-        self.box = type("Box", (), {"x": 0.0, "__deepcopy__": lambda self, memo: self})()
+        self.box = type(
+            "Box", (), {"x": 0.0, "__deepcopy__": lambda self, memo: self}
+        )()
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict]:
         self.box.x += 2 * action - 1
@@ -252,7 +301,9 @@ def test_look_ahead_with_save_and_restore_needs_no_copy():
     env, options = Line(), LinearOptionSet(UP, Raw(), 2)
     with pytest.raises(ValueError, match="cannot be cloned"):
         options.look_ahead(env)
-    ahead = options.look_ahead(env, save=lambda base: base.x, restore=lambda base, x: setattr(base, "x", x))
+    ahead = options.look_ahead(
+        env, save=lambda base: base.x, restore=lambda base, x: setattr(base, "x", x)
+    )
     assert ahead[0].act(env.reset()[0]) == 1
     assert env.x == 0.0
 
@@ -264,7 +315,10 @@ def test_look_ahead_notices_copies_without_the_whole_state():
 
 
 def test_look_ahead_with_wrong_arguments_is_refused():
-    options, car = LinearOptionSet([Purpose(np.ones(2))], Raw(), 3), gym.make("MountainCar-v0")
+    options, car = (
+        LinearOptionSet([Purpose(np.ones(2))], Raw(), 3),
+        gym.make("MountainCar-v0"),
+    )
     for call, word in (
         (lambda: options[0].act(np.zeros(2)), "look_ahead"),
         (lambda: options.values(np.zeros((1, 2))), "look ahead"),
@@ -286,7 +340,9 @@ def make_stubborn(**conditions: Any) -> LinearOptionSet:
     """One learned option that goes right for ever, also at the wall of a corridor."""
     weights = np.zeros((1, 4, LENGTH))
     weights[0, 1] = 1.0
-    options = LinearOptionSet([Purpose(np.arange(LENGTH))], OneHot(LENGTH), 4, weights=weights)
+    options = LinearOptionSet(
+        [Purpose(np.arange(LENGTH))], OneHot(LENGTH), 4, weights=weights
+    )
     return options.with_termination(**conditions)
 
 
@@ -315,7 +371,10 @@ def test_stop_chance_makes_durations_geometric():
     env = make_corridor(make_stubborn(stop_chance=0.25))
     env.reset(seed=0)
     durations = [env.step(4)[4]["duration"] for _ in range(1000)]
-    counts, expected = np.bincount(durations, minlength=5)[1:5], 1000 * 0.25 * 0.75 ** np.arange(4)
+    counts, expected = (
+        np.bincount(durations, minlength=5)[1:5],
+        1000 * 0.25 * 0.75 ** np.arange(4),
+    )
     assert (np.abs(counts - expected) < 2.5 * np.sqrt(expected)).all()
 
 
@@ -323,7 +382,9 @@ def test_paths_and_collections_honour_patience():
     patient, stubborn = make_stubborn(patience=2), make_stubborn()
     ((path,),) = run_options(MazeEnv("S......"), patient, runs=1, warm_up=0)
     assert path.tolist() == [*range(LENGTH), LENGTH - 1, LENGTH - 1]
-    ((path,),) = run_options(MazeEnv("S......"), stubborn, runs=1, warm_up=0, max_steps=40)
+    ((path,),) = run_options(
+        MazeEnv("S......"), stubborn, runs=1, warm_up=0, max_steps=40
+    )
     assert len(path) == 41
     stuck = collect(lambda: MazeEnv("S......"), 400, policy=stubborn, option_chance=0.5)
     free = collect(lambda: MazeEnv("S......"), 400, policy=patient, option_chance=0.5)
@@ -335,7 +396,12 @@ def test_termination_is_kept_in_files_selections_and_look_ahead(tmp_path):
     options = make_stubborn(patience=5, stop_chance=0.125)
     options.save(tmp_path / "skills")
     loaded = eo.load_options(tmp_path / "skills")
-    for these in (loaded, loaded[0], options[:1], options.look_ahead(MazeEnv("S......"))):
+    for these in (
+        loaded,
+        loaded[0],
+        options[:1],
+        options.look_ahead(MazeEnv("S......")),
+    ):
         assert (these.patience, these.stop_chance) == (5, 0.125)
     assert options[0].act(LENGTH - 1) == 1  # act itself has no memory
 
@@ -347,12 +413,19 @@ def test_termination_is_kept_in_files_selections_and_look_ahead(tmp_path):
 @pytest.mark.parametrize("mode", ["call-and-return", "step"])
 def test_wrapper_takes_linear_options(policy, mode):
     env = gym.make("MountainCar-v0")
-    options = eo.discover("MountainCar-v0", n_options=4, steps=3000, features="fourier", policy=policy)
+    options = eo.discover(
+        "MountainCar-v0", n_options=4, steps=3000, features="fourier", policy=policy
+    )
     options = options if policy == "learned" else options.look_ahead(env)
     wrapped = OptionsWrapper(env, options, mode=mode)
     obs, info = wrapped.reset(seed=3)
     obs = obs["observation"] if mode == "step" else obs
-    assert info["action_mask"].tolist() == [1, 1, 1, *(int(o.act(obs) >= 0) for o in options)]
+    assert info["action_mask"].tolist() == [
+        1,
+        1,
+        1,
+        *(int(o.act(obs) >= 0) for o in options),
+    ]
     choice = int(np.flatnonzero(info["action_mask"])[-1])
     _, _, _, _, info = wrapped.step(choice)
     assert info["option"] == choice - 3
@@ -361,7 +434,9 @@ def test_wrapper_takes_linear_options(policy, mode):
 
 def test_collection_with_linear_options_goes_farther():
     options = eo.discover("MountainCar-v0", n_options=4, steps=3000, features="fourier")
-    with_options = collect("MountainCar-v0", 3000, policy=options, option_chance=0.2, rng=1)
+    with_options = collect(
+        "MountainCar-v0", 3000, policy=options, option_chance=0.2, rng=1
+    )
     without = collect("MountainCar-v0", 3000, rng=1)
     assert np.ptp(with_options.obs[:, 0]) > 1.2 * np.ptp(without.obs[:, 0])
 
@@ -369,11 +444,16 @@ def test_collection_with_linear_options_goes_farther():
 def test_dict_observations_need_a_feature_map():
     class Room(gym.Env[Any, Any]):
         observation_space = gym.spaces.Dict(
-            {"x": gym.spaces.Box(0.0, 9.0, (1,), np.float64), "n": gym.spaces.Discrete(2)}
+            {
+                "x": gym.spaces.Box(0.0, 9.0, (1,), np.float64),
+                "n": gym.spaces.Discrete(2),
+            }
         )
         action_space = gym.spaces.Discrete(2)
 
-        def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict]:
+        def reset(
+            self, *, seed: int | None = None, options: Any = None
+        ) -> tuple[Any, dict]:
             super().reset(seed=seed)
             self.x = 4.0
             return {"x": np.array([self.x]), "n": 0}, {}

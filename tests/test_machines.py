@@ -20,11 +20,20 @@ from tests.tables import make_slippery
 
 ROOT = Path(__file__).parent.parent
 # Kinds of OpenBLAS kernels, and the CPU flag that each needs.
-CORE_TYPES = {"Prescott": "pni", "Nehalem": "sse4_2", "Haswell": "avx2", "SkylakeX": "avx512f"}
+CORE_TYPES = {
+    "Prescott": "pni",
+    "Nehalem": "sse4_2",
+    "Haswell": "avx2",
+    "SkylakeX": "avx512f",
+}
 SETTINGS = {
     "Prescott": {},
     "Nehalem": {"OPENBLAS_NUM_THREADS": "2"},
-    "Haswell": {"OPENBLAS_NUM_THREADS": "2", "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""},
+    "Haswell": {
+        "OPENBLAS_NUM_THREADS": "2",
+        "NUMBA_CPU_NAME": "generic",
+        "NUMBA_CPU_FEATURES": "",
+    },
     "SkylakeX": {},
 }
 
@@ -33,7 +42,8 @@ def make_torus(high: int, wide: int) -> eo.MDP:
     """A grid without borders."""
     row, column = np.divmod(np.arange(high * wide), wide)
     moves = [
-        ((row + dy) % high) * wide + (column + dx) % wide for dy, dx in ((-1, 0), (0, 1), (1, 0), (0, -1))
+        ((row + dy) % high) * wide + (column + dx) % wide
+        for dy, dx in ((-1, 0), (0, 1), (1, 0), (0, -1))
     ]
     return eo.MDP(np.eye(high * wide)[np.stack(moves, axis=1)])
 
@@ -65,15 +75,26 @@ def compute_options(large: bool, seed: int) -> dict[str, np.ndarray]:
         W = eo.graph(mdp)
         for solver in ("all",) if mdp.n_states <= 300 else ("all", "few"):
             sp = eo.spectrum(W, 33 if solver == "few" else None, rng=seed)
-            options = eo.solve(mdp, eo.eigenpurposes(sp)[: None if mdp.n_states <= 300 else 64])
+            options = eo.solve(
+                mdp, eo.eigenpurposes(sp)[: None if mdp.n_states <= 300 else 64]
+            )
             results[f"{name}/{solver}/policy"] = options.policy
             results[f"{name}/{solver}/value"] = options.value
     # Every other method, on symmetric rooms that also have doors.
     rooms = eo.maze(rooms_map(2, 2, 5, centred=True))
     for method in eo.methods():
-        settings = {"rewards": -np.ones(rooms.n_states)} if method == "reward-aware" else {}
+        settings = (
+            {"rewards": -np.ones(rooms.n_states)} if method == "reward-aware" else {}
+        )
         results[f"{method}/policy"] = eo.discover(rooms, 4, method, **settings).policy
-    for method in ("community", "covering", "diffusion", "neo", "successor", "successor-goals"):
+    for method in (
+        "community",
+        "covering",
+        "diffusion",
+        "neo",
+        "successor",
+        "successor-goals",
+    ):
         results[f"{method}/open/policy"] = eo.discover("open:9x9", 4, method).policy
     return results
 
@@ -89,7 +110,12 @@ def supported_core_types() -> list[str]:
 def run_on(core: str, large: bool, seed: int, folder: Path) -> dict[str, np.ndarray]:
     """The results of `compute_options` in a process of its own."""
     out = folder / f"{core}.npz"
-    env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OPENBLAS_CORETYPE": core, **SETTINGS[core]}
+    env = {
+        **os.environ,
+        "OPENBLAS_NUM_THREADS": "1",
+        "OPENBLAS_CORETYPE": core,
+        **SETTINGS[core],
+    }
     env["PYTHONPATH"] = os.pathsep.join([str(ROOT), *sys.path])
     if "NUMBA_CPU_NAME" in env:
         env["NUMBA_CACHE_DIR"] = str(folder / "numba")
@@ -98,7 +124,11 @@ def run_on(core: str, large: bool, seed: int, folder: Path) -> dict[str, np.ndar
         f"np.savez({str(out)!r}, **compute_options({large}, {seed}))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], env=env, capture_output=True, encoding="utf-8", timeout=600
+        [sys.executable, "-c", code],
+        env=env,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     with np.load(out) as file:
@@ -110,7 +140,9 @@ def test_options_on_every_machine_are_the_same(large: bool, tmp_path: Path) -> N
     cores = supported_core_types()
     if len(cores) < 2:
         pytest.skip("this CPU has one kind of OpenBLAS kernels")
-    cores = cores if large else [cores[0], "Haswell" if "Haswell" in cores else cores[-1]]
+    cores = (
+        cores if large else [cores[0], "Haswell" if "Haswell" in cores else cores[-1]]
+    )
     expected = compute_options(large, len(cores))
     for seed, core in enumerate(cores):
         results = run_on(core, large, seed, tmp_path)
@@ -118,6 +150,10 @@ def test_options_on_every_machine_are_the_same(large: bool, tmp_path: Path) -> N
             # The dense solver here is compared with both solvers there.
             reference = expected[name.replace("/few/", "/all/")]
             if name.endswith("policy"):
-                assert (array == reference).all(), f"{name} {core}: {(array != reference).sum()} actions"
+                assert (array == reference).all(), (
+                    f"{name} {core}: {(array != reference).sum()} actions"
+                )
             else:
-                np.testing.assert_allclose(array, reference, rtol=0, atol=1e-9, err_msg=f"{name} {core}")
+                np.testing.assert_allclose(
+                    array, reference, rtol=0, atol=1e-9, err_msg=f"{name} {core}"
+                )

@@ -39,14 +39,21 @@ TABLE = np.array([[0.0, 1.0], [1.0, 0.0]])
 
 def test_four_rooms_is_the_classic_map(four_rooms):
     assert four_rooms.fingerprint == eo.maze(FOUR_ROOMS).fingerprint
-    assert (four_rooms.n_states, four_rooms.n_actions, four_rooms.name) == (104, 4, "four-rooms")
+    assert (four_rooms.n_states, four_rooms.n_actions, four_rooms.name) == (
+        104,
+        4,
+        "four-rooms",
+    )
     assert four_rooms.coords[four_rooms.start].tolist() == [11, 1]
     assert four_rooms.coords[four_rooms.goal].tolist() == [1, 11]
 
 
 def test_open_room_and_i_maze_have_the_sizes_of_the_paper(open_room, i_maze):
     assert np.ptp(open_room.coords, axis=0).tolist() == [9, 9]
-    assert open_room.coords[[open_room.start, open_room.goal]].tolist() == [[10, 1], [1, 10]]
+    assert open_room.coords[[open_room.start, open_room.goal]].tolist() == [
+        [10, 1],
+        [1, 10],
+    ]
     assert np.bincount(i_maze.coords[:, 0])[1:].tolist() == [3, *[1] * 13, 3]
     assert (i_maze.start, i_maze.goal) == (16, 2)
 
@@ -56,7 +63,9 @@ def test_maze_of_any_text_has_its_cells_and_moves(lines):
     text = "\n".join(lines) + "\n"
     while lines and not lines[0]:
         lines.pop(0)  # empty lines before the map do not count
-    cells = [(y, x) for y, line in enumerate(lines) for x, c in enumerate(line) if c in ". "]
+    cells = [
+        (y, x) for y, line in enumerate(lines) for x, c in enumerate(line) if c in ". "
+    ]
     if not cells:
         with pytest.raises(ValueError, match=r"the map"):
             eo.maze(text)
@@ -83,7 +92,12 @@ def test_maze_accepts_headers_ragged_lines_and_files(tmp_path):
         "5,9\nS.#\n..G",
         "S.#\n..E",
     ]
-    for source in [*others, str(tmp_path / "little.txt"), tmp_path / "little.txt", tmp_path / "mark.txt"]:
+    for source in [
+        *others,
+        str(tmp_path / "little.txt"),
+        tmp_path / "little.txt",
+        tmp_path / "mark.txt",
+    ]:
         other = eo.maze(source)
         assert (other.fingerprint, other.start, other.goal) == (mdp.fingerprint, 0, 4)
     assert eo.maze(tmp_path / "little.txt").name == "little"
@@ -119,7 +133,12 @@ def test_maze_bad_text_raises(source, word):
 def test_maze_bad_file_raises(tmp_path):
     (tmp_path / "picture.png").write_bytes(b"\x89PNG\xff\xfe")
     os.mkfifo(tmp_path / "pipe")
-    for path in (tmp_path / "picture.png", tmp_path, tmp_path / "nowhere.txt", tmp_path / "pipe"):
+    for path in (
+        tmp_path / "picture.png",
+        tmp_path,
+        tmp_path / "nowhere.txt",
+        tmp_path / "pipe",
+    ):
         with pytest.raises(ValueError, match=path.name):
             eo.maze(path)
     for wrong in (3, np.zeros((2, 2))):
@@ -132,7 +151,10 @@ def test_generated_mazes_are_their_maps():
     assert mdp.name == "rooms:3x2"
     assert mdp.fingerprint == eo.maze(maps.rooms_map(3, 2, rng=5)).fingerprint
     assert mdp.fingerprint != eo.maze("rooms:3x2").fingerprint
-    assert eo.maze("perfect:4x4").fingerprint == eo.maze(maps.perfect_map(4, 4)).fingerprint
+    assert (
+        eo.maze("perfect:4x4").fingerprint
+        == eo.maze(maps.perfect_map(4, 4)).fingerprint
+    )
     assert eo.maze("open:4x5").n_states == 20
 
 
@@ -164,7 +186,9 @@ def test_mdp_accepts_every_form_of_a_table():
 
 
 def test_mdp_copies_its_table_and_makes_it_canonical():
-    table = coo_array(([0.5, 0.5, 0.0, 1.0], ([0, 0, 0, 1], [1, 1, 0, 0])), shape=(2, 2)).tocsr()
+    table = coo_array(
+        ([0.5, 0.5, 0.0, 1.0], ([0, 0, 0, 1], [1, 1, 0, 0])), shape=(2, 2)
+    ).tocsr()
     mdp = eo.MDP(table)
     assert mdp.successors.tolist() == [[1], [0]]
     assert mdp.fingerprint == eo.MDP(TABLE).fingerprint
@@ -197,7 +221,11 @@ def test_arrays_whose_memory_is_not_theirs_are_copied(tmp_path):
 def test_with_task_shares_the_table(four_rooms):
     other = four_rooms.with_task(start=3, goal=4)
     assert other.transition is four_rooms.transition
-    assert (other.start, other.goal, other.fingerprint) == (3, 4, four_rooms.fingerprint)
+    assert (other.start, other.goal, other.fingerprint) == (
+        3,
+        4,
+        four_rooms.fingerprint,
+    )
     assert four_rooms.with_task(goal=0).start == four_rooms.start == 94
     with pytest.raises(ValueError, match="goal"):
         four_rooms.with_task(goal=104)
@@ -213,7 +241,10 @@ def test_fingerprint_tells_dynamics_apart():
     ("fields", "word"),
     [
         ({"transition": [[0.5, 0.4], [1.0, 0.0]]}, r"row 0 \(state 0, action 0\)"),
-        ({"transition": [[1, 0], [1, 0], [0, 1], [0, 0]]}, r"row 3 \(state 1, action 1\)"),
+        (
+            {"transition": [[1, 0], [1, 0], [0, 1], [0, 0]]},
+            r"row 3 \(state 1, action 1\)",
+        ),
         ({"transition": [[1.5, -0.5], [1.0, 0.0]]}, "not negative"),
         ({"transition": [[np.nan, 1.0], [1.0, 0.0]]}, "finite"),
         ({"transition": np.ones((3, 2)) / 2}, "shape"),
@@ -221,7 +252,10 @@ def test_fingerprint_tells_dynamics_apart():
         ({"transition": np.ones(2)}, "shape"),
         ({"transition": np.zeros((0, 0))}, "at least one state"),
         ({"transition": coo_array(np.ones(2))}, "shape"),
-        ({"transition": csr_array((np.ones(2), [0, 7], [0, 1, 2]), shape=(2, 2))}, "indices"),
+        (
+            {"transition": csr_array((np.ones(2), [0, 7], [0, 1, 2]), shape=(2, 2))},
+            "indices",
+        ),
         ({"coords": np.zeros((3, 2), int)}, "coords"),
         ({"coords": np.zeros((2, 2))}, "coords"),
         ({"start": 2}, "start"),
@@ -248,7 +282,9 @@ def test_most_likely_successor_of_a_tie_is_near_the_mean_displacement():
     """A slippery move right in an open row of 3 x 3 cells: left, right and ahead are equally likely."""
     room = eo.maze("...\n...\n...")
     P = np.eye(9)[room.successors]
-    slippery = eo.MDP((P + np.roll(P, 1, axis=1) + np.roll(P, -1, axis=1)) / 3, coords=room.coords)
+    slippery = eo.MDP(
+        (P + np.roll(P, 1, axis=1) + np.roll(P, -1, axis=1)) / 3, coords=room.coords
+    )
     assert slippery.most_likely_successors[4].tolist() == room.successors[4].tolist()
     assert room.most_likely_successors is room.successors
 
@@ -293,10 +329,14 @@ def test_graph_weights_follow_their_definitions(seed):
     moves = (P.sum(axis=1) > 0) & ~np.eye(S, dtype=bool)
     np.testing.assert_array_equal(eo.graph(mdp).toarray(), moves | moves.T)
     walk = np.where(moves, P.mean(axis=1), 0.0)
-    np.testing.assert_allclose(eo.graph(mdp, "random-walk").toarray(), (walk + walk.T) / 2, atol=1e-16)
+    np.testing.assert_allclose(
+        eo.graph(mdp, "random-walk").toarray(), (walk + walk.T) / 2, atol=1e-16
+    )
     # Theorem 5.1: the combinatorial Laplacian is T'T / 2.
     W = eo.graph(mdp, "incidence").toarray()
-    T = np.array([np.eye(S)[t] - np.eye(S)[s] for s, t in np.argwhere(moves)]).reshape(-1, S)
+    T = np.array([np.eye(S)[t] - np.eye(S)[s] for s, t in np.argwhere(moves)]).reshape(
+        -1, S
+    )
     np.testing.assert_array_equal(np.diag(W.sum(axis=1)) - W, T.T @ T / 2)
 
 
@@ -306,12 +346,22 @@ def test_graph_of_own_weights_is_symmetric_without_loops(corridor):
     expected = (weights + weights.T) / 2
     np.fill_diagonal(expected, 0.0)
     for form in (weights, weights.tolist(), csr_array(weights), csr_matrix(weights)):
-        np.testing.assert_allclose(eo.graph(corridor, form).toarray(), expected, atol=1e-16)
+        np.testing.assert_allclose(
+            eo.graph(corridor, form).toarray(), expected, atol=1e-16
+        )
     assert set(eo.graph(corridor, np.ones((n, n), dtype=int)).data.tolist()) == {1.0}
 
 
 @pytest.mark.parametrize(
-    "weights", ["distance", np.ones((3, 3)), np.ones(7), -np.eye(7), np.full((7, 7), np.nan), np.eye(7) * 1j]
+    "weights",
+    [
+        "distance",
+        np.ones((3, 3)),
+        np.ones(7),
+        -np.eye(7),
+        np.full((7, 7), np.nan),
+        np.eye(7) * 1j,
+    ],
 )
 def test_graph_bad_weights_raise(corridor, weights):
     with pytest.raises(ValueError, match="weights"):
@@ -321,7 +371,10 @@ def test_graph_bad_weights_raise(corridor, weights):
 def test_from_graph_agrees_for_every_form_of_a_graph():
     ring = nx.cycle_graph(5)
     matrix = nx.to_scipy_sparse_array(ring)
-    mdps = [eo.from_graph(form) for form in (ring, ring.to_directed(), matrix, list(ring.edges), ring.edges)]
+    mdps = [
+        eo.from_graph(form)
+        for form in (ring, ring.to_directed(), matrix, list(ring.edges), ring.edges)
+    ]
     for mdp in mdps:
         assert (mdp.n_actions, mdp.states, mdp.weights) == (2, None, None)
         assert mdp.fingerprint == mdps[0].fingerprint
@@ -342,10 +395,16 @@ def test_from_graph_directed_edges_lead_one_way():
     path = nx.DiGraph([(0, 1), (1, 2)])
     for mdp in (eo.from_graph(path), eo.from_graph([(0, 1), (1, 2)], directed=True)):
         assert mdp.successors.tolist() == [[1], [2], [2]]
-    assert eo.from_graph(path, directed=False).successors.tolist() == [[1, 0], [0, 2], [1, 2]]
+    assert eo.from_graph(path, directed=False).successors.tolist() == [
+        [1, 0],
+        [0, 2],
+        [1, 2],
+    ]
 
 
-@pytest.mark.parametrize("graph", [[], [(0, 1, 2, 3)], [(0, 1, -1.0)], csr_array((2, 3)), nx.Graph()])
+@pytest.mark.parametrize(
+    "graph", [[], [(0, 1, 2, 3)], [(0, 1, -1.0)], csr_array((2, 3)), nx.Graph()]
+)
 def test_from_graph_bad_graph_raises(graph):
     with pytest.raises(ValueError, match=r"graph|edges|weights"):
         eo.from_graph(graph)
@@ -365,7 +424,9 @@ def test_reachable_agrees_with_powers_of_the_table(slippery):
             for states in ([], [0], [n - 1, 0]):
                 expected = paths[states].any(axis=0)
                 for form in (states, np.isin(np.arange(n), states)):
-                    assert np.array_equal(reachable(csr_array(moves), form, backward=backward), expected)
+                    assert np.array_equal(
+                        reachable(csr_array(moves), form, backward=backward), expected
+                    )
     assert reachable(slippery.transition, [0]).all()
 
 
@@ -378,7 +439,10 @@ def test_distance_counts_moves(four_rooms, i_maze):
 
 
 def test_str_of_an_mdp_is_its_map(i_maze, slippery):
-    assert repr(i_maze) == "MDP(i-maze: 19 states, 4 actions, deterministic, start 16, goal 2)"
+    assert (
+        repr(i_maze)
+        == "MDP(i-maze: 19 states, 4 actions, deterministic, start 16, goal 2)"
+    )
     lines = str(i_maze).split("\n")
     assert (lines[1], lines[15], lines[-1]) == ("█  G█", "█S  █", repr(i_maze))
     assert str(slippery) == repr(slippery) == "MDP(3 states, 2 actions, stochastic)"

@@ -77,19 +77,29 @@ def test_diffusion_distances_agree_with_the_papers_sum(four_rooms, t):
     values, U = np.linalg.eigh(np.eye(104) - W / np.sqrt(np.outer(degree, degree)))
     right, left = U / np.sqrt(degree)[:, None], U * np.sqrt(degree)[:, None]
     w = (1.0 - values / 2.0) ** t
-    score = [sum(w[k] * right[s, k] * left[:, k] for k in range(1, 104)) for s in range(104)]
+    score = [
+        sum(w[k] * right[s, k] * left[:, k] for k in range(1, 104)) for s in range(104)
+    ]
     assert_allclose(
-        compute_diffusion_distances(eo.graph(four_rooms), t), (np.array(score) ** 2).sum(axis=1), atol=1e-10
+        compute_diffusion_distances(eo.graph(four_rooms), t),
+        (np.array(score) ** 2).sum(axis=1),
+        atol=1e-10,
     )
 
 
 def test_diffusion_options_lead_to_local_maxima(four_rooms):
-    W, score = eo.graph(four_rooms), compute_diffusion_distances(eo.graph(four_rooms), 4)
+    W, score = (
+        eo.graph(four_rooms),
+        compute_diffusion_distances(eo.graph(four_rooms), 4),
+    )
     found = discover(four_rooms, method="diffusion")
     expected = [
         s
         for s in range(104)
-        if all(score[s] > score[v] + 1e-12 for v in W.indices[W.indptr[s] : W.indptr[s + 1]])
+        if all(
+            score[s] > score[v] + 1e-12
+            for v in W.indices[W.indptr[s] : W.indptr[s + 1]]
+        )
     ]
     assert set(expected) <= set(found.goals)
     assert (np.diff(score[list(found.goals)]) <= 1e-12).all()
@@ -99,7 +109,9 @@ def test_diffusion_options_lead_to_local_maxima(four_rooms):
 def test_betweenness_options_lead_to_the_doorways(i_maze, four_rooms):
     W = eo.graph(i_maze)
     score = reference.betweenness(W)
-    assert discover(i_maze, method="betweenness").goals == tuple(find_local_maxima(W, score).tolist())
+    assert discover(i_maze, method="betweenness").goals == tuple(
+        find_local_maxima(W, score).tolist()
+    )
     found = discover(four_rooms, method="betweenness")
     states = {tuple(c): s for s, c in enumerate(four_rooms.coords.tolist())}
     beside = {(3, 6): (3, 5), (6, 2): (5, 2), (7, 9): (8, 9), (10, 6): (10, 5)}
@@ -108,7 +120,17 @@ def test_betweenness_options_lead_to_the_doorways(i_maze, four_rooms):
         assert {states[door], states[other]} & set(found.goals)
 
 
-GRAPHS = [path(1), path(2), path(9), cycle(5), cycle(16), cycle(17), cycle(18), star(6), complete(5)]
+GRAPHS = [
+    path(1),
+    path(2),
+    path(9),
+    cycle(5),
+    cycle(16),
+    cycle(17),
+    cycle(18),
+    star(6),
+    complete(5),
+]
 GRAPHS += [product(path(4), path(3)), together(cycle(4), path(3), csr_array((1, 1)))]
 GRAPHS += [random_maze(seed, 6, 7, 0.3) for seed in range(6)]
 
@@ -116,8 +138,12 @@ GRAPHS += [random_maze(seed, 6, 7, 0.3) for seed in range(6)]
 @pytest.mark.parametrize("W", GRAPHS)
 def test_find_passages_and_betweenness_agree_with_slow_twins(W):
     for max_steps in (1, 2, 3, 8):
-        np.testing.assert_array_equal(find_passages(W, max_steps), reference.passages(W, max_steps))
-    assert_allclose(compute_betweenness(W), reference.betweenness(W), rtol=1e-12, atol=1e-12)
+        np.testing.assert_array_equal(
+            find_passages(W, max_steps), reference.passages(W, max_steps)
+        )
+    assert_allclose(
+        compute_betweenness(W), reference.betweenness(W), rtol=1e-12, atol=1e-12
+    )
 
 
 def test_compute_betweenness_of_a_path_agrees_with_the_closed_form():
@@ -131,13 +157,17 @@ def test_compute_betweenness_of_a_path_agrees_with_the_closed_form():
 
 def test_successor_purposes_are_eigenvectors_of_the_representation(domain):
     psi = np.linalg.inv(np.eye(domain.n_states) - 0.95 * uniform_walk(domain).toarray())
-    chosen = get_method("successor").function(domain, 6, np.random.default_rng(0), discount=0.95)
+    chosen = get_method("successor").function(
+        domain, 6, np.random.default_rng(0), discount=0.95
+    )
     for p in chosen:
         assert_allclose(psi @ p.potential, p.eigenvalue * p.potential, atol=1e-8)
     values = np.sort(np.linalg.eigvalsh(psi))[::-1]
     assert_allclose([p.eigenvalue for p in chosen[::2]], values[1:4])
     same_potentials = discover(domain, 6, operator="combinatorial")
-    np.testing.assert_array_equal(discover(domain, 6, "successor").policy, same_potentials.policy)
+    np.testing.assert_array_equal(
+        discover(domain, 6, "successor").policy, same_potentials.policy
+    )
 
 
 def test_successor_of_asymmetric_dynamics_uses_the_symmetric_part():
@@ -145,7 +175,9 @@ def test_successor_of_asymmetric_dynamics_uses_the_symmetric_part():
     psi = np.linalg.inv(np.eye(mdp.n_states) - 0.99 * uniform_walk(mdp).toarray())
     chosen = get_method("successor").function(mdp, 4, np.random.default_rng(0))
     for p in chosen:
-        assert_allclose((psi + psi.T) / 2 @ p.potential, p.eigenvalue * p.potential, atol=1e-8)
+        assert_allclose(
+            (psi + psi.T) / 2 @ p.potential, p.eigenvalue * p.potential, atol=1e-8
+        )
     assert [p.label for p in chosen] == ["e1+", "e1-", "e2+", "e2-"]
 
 
@@ -167,13 +199,17 @@ def test_successor_of_a_learned_representation_has_its_ends(i_maze):
 def test_choose_landmarks_gives_one_per_room(four_rooms):
     psi = successor_representation(uniform_walk(four_rooms), 0.99)
     chosen = choose_landmarks(psi, 4)
-    nearest = np.array([np.linalg.norm(psi - psi[m], axis=1) for m in chosen]).argmin(axis=0)
+    nearest = np.array([np.linalg.norm(psi - psi[m], axis=1) for m in chosen]).argmin(
+        axis=0
+    )
     corner = [(four_rooms.coords[m] > 6).tolist() for m in chosen]
     assert len({tuple(c) for c in corner}) == 4  # one landmark per room
     assert np.bincount(nearest).min() > 10
     found = discover(four_rooms, 4, "successor-goals")
     assert found.goals == tuple(chosen)
-    assert [np.flatnonzero(row).tolist() for row in found.termination] == [[m] for m in chosen]
+    assert [np.flatnonzero(row).tolist() for row in found.termination] == [
+        [m] for m in chosen
+    ]
     everything = discover(four_rooms, 104, "successor-goals")
     assert sorted(everything.goals) == list(range(104))
 
@@ -201,7 +237,9 @@ def test_find_communities_cannot_be_improved_by_one_move(four_rooms, resolution)
             other[s] = c
             assert modularity(W, other, resolution) <= scores[0] + 1e-6
     for fine, coarse in pairwise(levels):
-        assert len(np.unique(np.stack([fine, coarse], axis=1), axis=0)) == fine.max() + 1  # nested
+        assert (
+            len(np.unique(np.stack([fine, coarse], axis=1), axis=0)) == fine.max() + 1
+        )  # nested
 
 
 def test_community_options_lead_from_room_to_room(four_rooms):
@@ -283,7 +321,9 @@ def test_reward_aware_purposes_are_logarithms_of_the_series():
     Z, power = np.zeros_like(P), np.diag(step)
     for _ in range(400):
         Z, power = Z + power, step[:, None] * (P @ power)
-    chosen = get_method("reward-aware").function(mdp, 5, np.random.default_rng(0), temperature=2.0)
+    chosen = get_method("reward-aware").function(
+        mdp, 5, np.random.default_rng(0), temperature=2.0
+    )
     for p in chosen[1:]:
         assert_allclose(p.potential, np.log(Z[:, p.goal]), atol=1e-9)
     e = np.exp(chosen[0].potential)
@@ -293,7 +333,9 @@ def test_reward_aware_purposes_are_logarithms_of_the_series():
 def test_reward_aware_averages_rewards_of_actions(four_rooms):
     per_action = -np.random.default_rng(0).random(104 * 4) - 1.0
     a = discover(replace(four_rooms, reward=per_action), 4, "reward-aware")
-    b = discover(four_rooms, 4, "reward-aware", rewards=per_action.reshape(104, 4).mean(axis=1))
+    b = discover(
+        four_rooms, 4, "reward-aware", rewards=per_action.reshape(104, 4).mean(axis=1)
+    )
     np.testing.assert_array_equal(a.policy, b.policy)
     assert a.mdp.fingerprint == four_rooms.fingerprint
 
@@ -339,7 +381,9 @@ def test_options_of_every_method_end_and_are_repeatable(four_rooms, name):
     assert same(options, discover(four_rooms, 4, name, rng=7))
 
 
-@pytest.mark.parametrize("name", [name for name in eo.methods() if name not in ("eigen", "covering-eigen")])
+@pytest.mark.parametrize(
+    "name", [name for name in eo.methods() if name not in ("eigen", "covering-eigen")]
+)
 def test_every_method_from_samples_agrees_with_the_table(four_rooms, name):
     """A long walk sees every move, so its options are those of the table; a short one knows fewer states."""
     free = replace(four_rooms, goal=None)
@@ -350,7 +394,10 @@ def test_every_method_from_samples_agrees_with_the_table(four_rooms, name):
     exact = discover(free, 4, name, **how)
     np.testing.assert_array_equal(sampled.policy, exact.policy)
     assert (sampled.goals, sampled.labels) == (exact.goals, exact.labels)
-    assert (sampled.provenance["source"], sampled.provenance["method"]) == ("samples", name)
+    assert (sampled.provenance["source"], sampled.provenance["method"]) == (
+        "samples",
+        name,
+    )
     short = walk(free, 300, rng=0)
     seen = np.isin(np.arange(104), np.concatenate([short.obs, short.next_obs]))
     few = discover(short, 2, name, n_actions=4, space=Discrete(104), **how)
@@ -367,7 +414,9 @@ def test_methods_of_connected_graphs_raise_on_several_components(name):
             discover(replace(mdp, reward=np.full(mdp.n_states, -1.0)), 1, name)
 
 
-@pytest.mark.parametrize("name", ["diffusion", "betweenness", "successor", "neo", "community"])
+@pytest.mark.parametrize(
+    "name", ["diffusion", "betweenness", "successor", "neo", "community"]
+)
 def test_other_methods_stay_within_components(name):
     mdp = eo.maze("...#...\n...#...\n...#...")
     side = mdp.coords[:, 1] > 3

@@ -30,16 +30,31 @@ def test_eigenpurposes_come_in_order_of_eigenvalue_plus_before_minus(four_rooms)
     purposes = eo.eigenpurposes(sp)
     assert [p.label for p in purposes] == ["e2+", "e2-", "e3+", "e3-", "e4+", "e4-"]
     for i, p in enumerate(purposes):
-        np.testing.assert_array_equal(p.potential, (1 - 2 * (i % 2)) * sp.vectors[:, 1 + i // 2])
+        np.testing.assert_array_equal(
+            p.potential, (1 - 2 * (i % 2)) * sp.vectors[:, 1 + i // 2]
+        )
         assert p.eigenvalue == sp.values[1 + i // 2]
         assert not p.exact
-    assert [p.label for p in eo.eigenpurposes(sp, both_signs=False)] == ["e2+", "e3+", "e4+"]
-    assert [p.label for p in eo.eigenpurposes(sp, skip_zero=False)][:3] == ["e1+", "e1-", "e2+"]
+    assert [p.label for p in eo.eigenpurposes(sp, both_signs=False)] == [
+        "e2+",
+        "e3+",
+        "e4+",
+    ]
+    assert [p.label for p in eo.eigenpurposes(sp, skip_zero=False)][:3] == [
+        "e1+",
+        "e1-",
+        "e2+",
+    ]
 
 
 def test_eigenpurposes_of_many_components_skip_every_zero():
     sp = eo.spectrum(together(path(3), path(3), path(1)))
-    assert [p.label for p in eo.eigenpurposes(sp, both_signs=False)] == ["e4+", "e5+", "e6+", "e7+"]
+    assert [p.label for p in eo.eigenpurposes(sp, both_signs=False)] == [
+        "e4+",
+        "e5+",
+        "e6+",
+        "e7+",
+    ]
     assert eo.eigenpurposes(eo.spectrum(together(path(3), path(3)), k=2)) == []
     with pytest.raises(TypeError, match="Spectrum"):
         eo.eigenpurposes(sp.vectors)
@@ -54,13 +69,16 @@ def test_purpose_label_follows_from_its_origin():
 
 @pytest.mark.parametrize("integer", [int, np.int8, np.uint16, np.int64])
 def test_purpose_takes_every_kind_of_integer(integer):
-    p = Purpose(np.arange(3), integer(4), index=integer(2), sign=integer(1), goal=integer(1))
+    p = Purpose(
+        np.arange(3), integer(4), index=integer(2), sign=integer(1), goal=integer(1)
+    )
     assert (p.label, p.index, p.sign, p.goal) == ("4", 2, 1, 1)
     assert all(type(x) is int for x in (p.index, p.sign, p.goal))
 
 
 @pytest.mark.parametrize(
-    ("fields", "word"), [({"sign": 2}, "sign"), ({"index": 1.5}, "index"), ({"goal": "a"}, "goal")]
+    ("fields", "word"),
+    [({"sign": 2}, "sign"), ({"index": 1.5}, "index"), ({"goal": "a"}, "goal")],
 )
 def test_purpose_with_a_wrong_origin_is_refused(fields, word):
     with pytest.raises(ValueError, match=word):
@@ -70,7 +88,13 @@ def test_purpose_with_a_wrong_origin_is_refused(fields, word):
 def test_records_are_read_only(options):
     purpose = Purpose([1, 2], initiation=[0, 1])
     assert purpose.initiation.dtype == bool
-    for array in (options.policy, options.value, options.mean_length, options[0].policy, purpose.potential):
+    for array in (
+        options.policy,
+        options.value,
+        options.mean_length,
+        options[0].policy,
+        purpose.potential,
+    ):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
     with pytest.raises(FrozenInstanceError):
@@ -107,8 +131,17 @@ def test_mean_length_counts_the_steps_of_all_starts(corridor):
 
 
 def test_set_is_a_sequence_by_number_and_label(options):
-    assert [o.label for o in options] == list(options.labels) == ["e2+", "e2-", "e3+", "e3-", "e4+", "e4-"]
-    assert options[-1].label == options[np.int8(5)].label == next(reversed(options)).label == "e4-"
+    assert (
+        [o.label for o in options]
+        == list(options.labels)
+        == ["e2+", "e2-", "e3+", "e3-", "e4+", "e4-"]
+    )
+    assert (
+        options[-1].label
+        == options[np.int8(5)].label
+        == next(reversed(options)).label
+        == "e4-"
+    )
     np.testing.assert_array_equal(options["e3-"].policy, options.policy[3])
     for wrong in (6, -7, [6], [True, False], np.array([0, -7])):
         with pytest.raises(IndexError):
@@ -156,7 +189,10 @@ def test_sum_of_sets_has_the_options_of_both(options, i_maze):
     assert (estimated + options).mdp is options.mdp
     with pytest.raises(ValueError, match="another state space"):
         options + eo.discover(i_maze, 2)
-    sampled = [eo.discover(eo.collect(eo.maze(maze), 500, rng=0), 2) for maze in ("open:2x6", "open:3x4")]
+    sampled = [
+        eo.discover(eo.collect(eo.maze(maze), 500, rng=0), 2)
+        for maze in ("open:2x6", "open:3x4")
+    ]
     with pytest.raises(ValueError, match="different environments"):
         sampled[0] + sampled[1]
     with pytest.raises(TypeError):
@@ -226,7 +262,9 @@ def test_follow_draws_stochastic_outcomes_from_its_generator(four_rooms):
     options = eo.discover(make_slippery(four_rooms), 2)
     paths = [options.follow(0, 50, rng=seed).tolist() for seed in (0, 0, 1)]
     assert paths[0] == paths[1] != paths[2]
-    steps = [len(options.follow(0, 50, rng)) - 1 for rng in [np.random.default_rng(0)] * 400]
+    steps = [
+        len(options.follow(0, 50, rng)) - 1 for rng in [np.random.default_rng(0)] * 400
+    ]
     expected = eo.options.solver.lengths(options.mdp, options.policy[0])[50]
     assert abs(np.mean(steps) - expected) < 4 * np.std(steps) / 20
 
@@ -240,14 +278,19 @@ def test_follow_of_an_endless_option_is_interrupted(corridor):
 
 
 def test_text_of_a_set_shows_maps(options, four_rooms, slippery):
-    assert repr(options) == "OptionSet(6 options on 104 states: e2+, e2-, e3+, e3-, e4+, e4-)"
+    assert (
+        repr(options)
+        == "OptionSet(6 options on 104 states: e2+, e2-, e3+, e3-, e4+, e4-)"
+    )
     assert repr(options[:1]) == "OptionSet(1 option on 104 states: e2+)"
     assert repr(options + options).endswith("e4-, ...)")
     text = str(options)
     assert text.count("●") == options.termination.sum()
     assert text.startswith("e2+\n█████████████\n")
     assert text.endswith(repr(options))
-    assert repr(options[0]).startswith("Option(e2+: may start in 103 of 104 states, mean length ")
+    assert repr(options[0]).startswith(
+        "Option(e2+: may start in 103 of 104 states, mean length "
+    )
     without_coords = eo.discover(slippery, 2)
     assert str(without_coords) == repr(without_coords)
     empty = eo.solve(four_rooms, [])
@@ -256,7 +299,9 @@ def test_text_of_a_set_shows_maps(options, four_rooms, slippery):
 
 def test_text_of_a_set_has_no_control_characters(corridor):
     options = OptionSet(corridor, [[1] * 7], purposes=[Purpose(None, "\x1b[31mred\a")])
-    printed = repr(options) + str(options) + repr(options[0]) + repr(options.purposes[0])
+    printed = (
+        repr(options) + str(options) + repr(options[0]) + repr(options.purposes[0])
+    )
     assert "[31m" in printed
     assert not set(printed) & {"\x1b", "\a"}
 

@@ -32,7 +32,9 @@ def test_spectrum_of_samples_is_that_of_a_particle_in_a_potential():
     obs, next_obs = path[:-lag:5], path[lag::5]
     n = len(obs)
     features = Fourier((-1.3,), (1.3,), order=30)
-    batch = eo.Transitions(obs, np.zeros(n, dtype=int), next_obs, np.zeros(n, dtype=bool))
+    batch = eo.Transitions(
+        obs, np.zeros(n, dtype=int), next_obs, np.zeros(n, dtype=bool)
+    )
     sp = eo.feature_spectrum(batch, features, 3)
     values, functions = compute_prinz_potential_eig(
         1.0, np.sqrt(2), lag * time_step, eval_right_on=path[:2_000], num_components=4

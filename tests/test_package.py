@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
+    "project"
+]
 FOR_DEVELOPERS = {"bench", "dev", "docs"}
 
 
@@ -23,7 +25,9 @@ def test_oldest_versions_are_the_declared_lower_bounds() -> None:
         *PROJECT["dependencies"],
         *(r for e in extras if e not in FOR_DEVELOPERS for r in extras[e]),
     ]
-    declared = dict(re.fullmatch(r"([\w-]+)>=([\d.]+)", r).groups() for r in requirements)  # type: ignore[union-attr]
+    declared = dict(
+        re.fullmatch(r"([\w-]+)>=([\d.]+)", r).groups() for r in requirements
+    )  # type: ignore[union-attr]
     lines = (ROOT / "tests" / "oldest.txt").read_text(encoding="utf-8").splitlines()
     tested = dict(line.split("==") for line in lines if line and line[0] != "#")
     # The only build of torch at hand is newer than the lower bound.
@@ -40,27 +44,47 @@ def test_no_file_names_a_machine() -> None:
     )
     for name in names.split():
         assert not re.search(
-            r"[\"' (](/home|/Users|/work|/root)/", (ROOT / name).read_text(encoding="utf-8")
+            r"[\"' (](/home|/Users|/work|/root)/",
+            (ROOT / name).read_text(encoding="utf-8"),
         ), name
 
 
 def test_user_program_runs(tmp_path: Path) -> None:
     program = ROOT / "tests" / "user_program.py"
-    assert subprocess.check_output([sys.executable, program], cwd=tmp_path, text=True) == "620.769\n"
+    assert (
+        subprocess.check_output([sys.executable, program], cwd=tmp_path, text=True)
+        == "620.769\n"
+    )
 
 
 @pytest.mark.slow
-def test_wheel_holds_the_library_only_and_works_in_a_fresh_environment(tmp_path: Path) -> None:
+def test_wheel_holds_the_library_only_and_works_in_a_fresh_environment(
+    tmp_path: Path,
+) -> None:
     def run(*command: object) -> str:
-        done = subprocess.run(list(map(str, command)), cwd=tmp_path, capture_output=True, text=True)
+        done = subprocess.run(
+            list(map(str, command)), cwd=tmp_path, capture_output=True, text=True
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", tmp_path, ROOT)
+    run(
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--wheel-dir",
+        tmp_path,
+        ROOT,
+    )
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     assert all(name.startswith("eigenoptions") for name in names)
-    assert {"eigenoptions/py.typed", "eigenoptions/mdp/mazes/four-rooms.txt"} <= set(names)
+    assert {"eigenoptions/py.typed", "eigenoptions/mdp/mazes/four-rooms.txt"} <= set(
+        names
+    )
     venv.create(tmp_path / "venv", with_pip=True)
     programs = tmp_path / "venv" / "bin"
     run(programs / "pip", "install", "--quiet", wheel)

@@ -26,7 +26,13 @@ def ray_cluster() -> Iterator[None]:
     """One local cluster for the tests of this file; `using` finds it and leaves it running."""
     import ray
 
-    ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    ray.init(
+        "local",
+        num_cpus=2,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level="ERROR",
+    )
     yield
     ray.shutdown()
 
@@ -84,7 +90,9 @@ def touch_and_sleep(folder: str) -> None:
 
 def test_run_jobs_returns_the_same_bytes_in_order_on_every_engine(engine):
     jobs = list(range(12))
-    assert [x.tobytes() for x in run_jobs(draw, jobs)] == [draw(job).tobytes() for job in jobs]
+    assert [x.tobytes() for x in run_jobs(draw, jobs)] == [
+        draw(job).tobytes() for job in jobs
+    ]
     assert run_jobs(draw, []) == []
 
 
@@ -138,7 +146,9 @@ def test_using_is_nested_and_restored():
     assert set(run_jobs(sleep, [0.0, 0.0])) == {os.getpid()}
 
 
-@pytest.mark.parametrize(("arguments", "word"), [(("cloud",), "engine"), (("serial", 0), "workers")])
+@pytest.mark.parametrize(
+    ("arguments", "word"), [(("cloud",), "engine"), (("serial", 0), "workers")]
+)
 def test_using_bad_argument_is_named(arguments, word):
     with pytest.raises(ValueError, match=word), using(*arguments):
         pass
@@ -177,7 +187,9 @@ def test_killed_worker_process_raises_and_names_the_running_jobs():
 @pytest.mark.slow
 def test_killed_ray_worker_is_retried(ray_cluster, tmp_path):
     with using("ray", workers=2):
-        assert run_jobs(kill_once, range(5), shared={"folder": tmp_path}) == list(range(5))
+        assert run_jobs(kill_once, range(5), shared={"folder": tmp_path}) == list(
+            range(5)
+        )
     assert (tmp_path / "killed").exists()
 
 
@@ -219,13 +231,17 @@ def test_ray_worker_with_other_code_of_the_same_version_is_refused(change, tmp_p
     folders = [str(tmp_path / name) for name in ("driver", "worker")]
     environment = {**os.environ, "PYTHONPATH": folders[0]}
     command = [sys.executable, "-c", OTHER_CODE, *folders]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    run = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=300
+    )
     if change == "none":
         assert run.stdout.strip() == "[1]", run.stderr
     else:
         assert run.returncode == 1
         assert "RuntimeError: the Ray node" in run.stderr
-        assert ("other code" if change == "code" else "lacks this version") in run.stderr
+        assert (
+            "other code" if change == "code" else "lacks this version"
+        ) in run.stderr
 
 
 INTERRUPTED = """
@@ -249,7 +265,10 @@ def test_interrupted_program_leaves_no_worker(engine, tmp_path):
         start_new_session=True,
     ) as process:
         deadline = time.monotonic() + 60
-        while len(pids := [path.name for path in tmp_path.iterdir()]) < 2 and time.monotonic() < deadline:
+        while (
+            len(pids := [path.name for path in tmp_path.iterdir()]) < 2
+            and time.monotonic() < deadline
+        ):
             time.sleep(0.2)
         assert len(pids) == 2
         os.killpg(process.pid, signal.SIGINT)

@@ -42,7 +42,10 @@ def room() -> tuple[Any, Any, Any]:
 
 
 def test_shortest_potential_equals_breadth_first_distance() -> None:
-    mdp, planner = eo.maze("four-rooms"), eo.Planner(log_of("four-rooms"), potential="shortest")
+    mdp, planner = (
+        eo.maze("four-rooms"),
+        eo.Planner(log_of("four-rooms"), potential="shortest"),
+    )
     for goal in (0, 50, 103):
         expected = [distance(mdp, state, goal) for state in range(0, 104, 9)]
         assert [planner.distance(state, goal) for state in range(0, 104, 9)] == expected
@@ -52,15 +55,23 @@ def test_log_z_equals_dense_inverse() -> None:
     planner = eo.Planner(log_of("four-rooms"), temperature=2.0)
     P = planner.mdp.transition.toarray().reshape(104, 4, 104).mean(axis=1)
     Z = np.linalg.inv(np.exp(0.5) * np.eye(104) - P)
-    np.testing.assert_allclose(planner.potential(7), np.log(Z[:, 7] / Z[7, 7]), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        planner.potential(7), np.log(Z[:, 7] / Z[7, 7]), rtol=1e-9, atol=1e-12
+    )
 
 
 def test_hitting_equals_hitting_times_and_commute_is_both_ways() -> None:
     log = log_of("i-maze")
     walk_times = eo.Planner(log, potential="hitting")
-    P = walk_times.mdp.transition.toarray().reshape(walk_times.mdp.n_states, 4, -1).mean(axis=1)
+    P = (
+        walk_times.mdp.transition.toarray()
+        .reshape(walk_times.mdp.n_states, 4, -1)
+        .mean(axis=1)
+    )
     others = np.arange(len(P)) != 5
-    times = np.linalg.solve(np.eye(len(P) - 1) - P[np.ix_(others, others)], np.ones(len(P) - 1))
+    times = np.linalg.solve(
+        np.eye(len(P) - 1) - P[np.ix_(others, others)], np.ones(len(P) - 1)
+    )
     np.testing.assert_allclose(-walk_times.potential(5)[others], times)
     commute = eo.Planner(log, potential="commute")
     assert commute.distance(3, 12) == pytest.approx(commute.distance(12, 3))
@@ -72,7 +83,10 @@ def test_hitting_equals_hitting_times_and_commute_is_both_ways() -> None:
 
 @pytest.mark.parametrize("potential", ["log-z", "hitting", "shortest"])
 def test_greedy_descent_of_potentials_without_minima_arrives(potential: str) -> None:
-    mdp, planner = eo.maze("four-rooms"), eo.Planner(log_of("four-rooms"), potential=potential, greedy=True)
+    mdp, planner = (
+        eo.maze("four-rooms"),
+        eo.Planner(log_of("four-rooms"), potential=potential, greedy=True),
+    )
     assert mdp.successors is not None
     for start in range(104):
         state = start
@@ -97,7 +111,11 @@ def test_act_on_a_table_takes_shortest_ways_and_terminates_at_the_goal() -> None
 
 
 def test_continuous_actions_lead_round_a_wall(room: Any) -> None:
-    planner, position, goal = eo.Planner(room), np.array([3.0, 1.0]), np.array([7.0, 1.0])
+    planner, position, goal = (
+        eo.Planner(room),
+        np.array([3.0, 1.0]),
+        np.array([7.0, 1.0]),
+    )
     highest = 0.0
     for _ in range(120):
         action = planner.act(position, goal)
@@ -120,7 +138,9 @@ def test_random_jumps_are_avoided_where_they_may_end_in_a_dead_end() -> None:
     next_obs = np.clip(obs + 0.2 * action, 0.0, (10.0, 6.0))
     blocked = in_wall(next_obs) & (next_obs[:, 1] >= 1)
     next_obs[blocked] = obs[blocked]
-    next_obs[door] = np.array([[9.0, 1.0], [20.0, 20.0]])[rng.integers(2, size=door.sum())]
+    next_obs[door] = np.array([[9.0, 1.0], [20.0, 20.0]])[
+        rng.integers(2, size=door.sum())
+    ]
     gamble = eo.Planner((obs, action, next_obs), 1.0, gamma=0.5)
     planner = eo.Planner((obs, action, next_obs))
     assert planner.plan([3.0, 0.5], [9.0, 1.0])[:, 1].max() > 4.5
@@ -130,7 +150,9 @@ def test_random_jumps_are_avoided_where_they_may_end_in_a_dead_end() -> None:
     assert gamble.centers is not None
     for center in gamble.centers[np.isfinite(gamble.potential([9.0, 1.0]))]:
         np.testing.assert_allclose(
-            gamble.act(center, [9.0, 1.0]), shifted.act(center + 64, [73.0, 65.0]), atol=1e-6
+            gamble.act(center, [9.0, 1.0]),
+            shifted.act(center + 64, [73.0, 65.0]),
+            atol=1e-6,
         )
 
 
@@ -138,12 +160,17 @@ def teleport(position: Any, action: Any) -> Any:
     """Two rooms of 4 x 4; a small place in the middle of a cell of the first one leads to the second."""
     low = np.where(position[..., :1] > 5, (10.0, 0.0), (0.0, 0.0))
     jumps = np.linalg.norm(position - 2.5, axis=-1, keepdims=True) < 0.3
-    return np.where(jumps, (12.0, 2.0), np.clip(position + 0.2 * action, low, low + 4.0))
+    return np.where(
+        jumps, (12.0, 2.0), np.clip(position + 0.2 * action, low, low + 4.0)
+    )
 
 
 def test_jumps_are_taken_where_others_jumped() -> None:
     rng = np.random.default_rng(0)
-    obs = rng.uniform(0, 4, (20_000, 2)) + np.array([[0.0, 0.0], [10.0, 0.0]])[rng.integers(2, size=20_000)]
+    obs = (
+        rng.uniform(0, 4, (20_000, 2))
+        + np.array([[0.0, 0.0], [10.0, 0.0]])[rng.integers(2, size=20_000)]
+    )
     action = rng.uniform(-1, 1, obs.shape)
     planner = eo.Planner((obs, action, teleport(obs, action)), 1.0)
     assert planner.mdp.n_actions == 9
@@ -157,7 +184,9 @@ def test_jumps_are_taken_where_others_jumped() -> None:
 @pytest.mark.parametrize("seed", [0, 4, 18, 20])
 def test_one_recorded_way_leads_there_and_back(seed: int) -> None:
     """The way goes round corners of cells: straight lines between them would lead through cells that lead back."""
-    action = np.clip(np.random.default_rng(seed).normal([0.8, 0.5], 0.5, (120, 2)), -1, 1)
+    action = np.clip(
+        np.random.default_rng(seed).normal([0.8, 0.5], 0.5, (120, 2)), -1, 1
+    )
     action[:2] = [[-1, -1], [1, 1]]
     way = np.cumsum(np.vstack([[50.0, 50.0], 0.2 * action]), axis=0)
     planner = eo.Planner((way[:-1], action, way[1:]), 1.0)
@@ -181,7 +210,9 @@ def test_options_are_ordinary_options(tmp_path: Path) -> None:
     options = planner.options(4)
     assert len(set(options.goals)) == 4
     options.save(tmp_path / "options.safetensors")
-    assert np.array_equal(eo.load_options(tmp_path / "options.safetensors").policy, options.policy)
+    assert np.array_equal(
+        eo.load_options(tmp_path / "options.safetensors").policy, options.policy
+    )
     env = eo.OptionsWrapper(eo.envs.MazeEnv("four-rooms"), options, state=planner.state)
     env.reset(seed=0)
     obs = env.step(4)[0]
@@ -194,7 +225,10 @@ class Table(gym.Env[Any, Any]):
 
     def __init__(self, P: Any, R: Any) -> None:
         self.P, self.R = P, R
-        self.observation_space, self.action_space = Discrete(len(P)), Discrete(P.shape[1])
+        self.observation_space, self.action_space = (
+            Discrete(len(P)),
+            Discrete(P.shape[1]),
+        )
 
     def reset(self, *, seed: Any = None, options: Any = None) -> Any:
         super().reset(seed=seed)
@@ -233,7 +267,9 @@ def solve_values(P: Any, R: Any, gamma: float) -> Any:
 
 
 def test_shaped_reward_takes_functions_and_refuses_infinite_potentials() -> None:
-    env = eo.ShapedReward(eo.envs.MazeEnv("S.G"), lambda obs: -abs(2.0 - obs), gamma=1.0)
+    env = eo.ShapedReward(
+        eo.envs.MazeEnv("S.G"), lambda obs: -abs(2.0 - obs), gamma=1.0
+    )
     env.reset()
     _, reward, _, _, info = env.step(1)
     assert (reward, info["unshaped_reward"]) == (1.0, 0.0)
@@ -273,10 +309,17 @@ def test_bad_input_is_refused_with_a_remedy(room: Any) -> None:
 def test_benchmark_reaches_the_goals_of_the_medium_maze() -> None:
     from reproduction.ogbench import run
 
-    assert run("medium", "stitch", steps=10_000, seed=0, episodes=1)[0]["success"] == 100.0
+    assert (
+        run("medium", "stitch", steps=10_000, seed=0, episodes=1)[0]["success"] == 100.0
+    )
 
 
 def test_shaping_by_log_z_leads_to_a_distant_goal() -> None:
     from reproduction.shaping import run
 
-    assert run("rooms:5x5", "Q-learning", "log-z", seed=0, steps=2_000, setting=0.05)["first_arrival"] < 2_000
+    assert (
+        run("rooms:5x5", "Q-learning", "log-z", seed=0, steps=2_000, setting=0.05)[
+            "first_arrival"
+        ]
+        < 2_000
+    )

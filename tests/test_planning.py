@@ -42,7 +42,9 @@ def agrees(mdp, potential, gamma, row, value):
     scale = max(np.abs(potential).max(), 1e-300)
     np.testing.assert_allclose(value, v, rtol=0, atol=1e-9 * scale)
     best = q.max(axis=1)
-    runner_up = np.sort(q, axis=1)[:, -2] if q.shape[1] > 1 else np.full(len(q), -np.inf)
+    runner_up = (
+        np.sort(q, axis=1)[:, -2] if q.shape[1] > 1 else np.full(len(q), -np.inf)
+    )
     clear = (np.abs(best) > 1e-10 * scale) & (best - runner_up > 1e-10 * scale)
     expected = np.where(best > 0, q.argmax(axis=1), -1)
     np.testing.assert_array_equal(row[clear], expected[clear])
@@ -74,12 +76,15 @@ def test_solve_of_eigenpurposes_agrees_with_value_iteration(gamma):
     ):
         sp = eo.spectrum(eo.graph(mdp), k=6)
         options = eo.solve(mdp, eo.eigenpurposes(sp), gamma)
-        for purpose, row, value in zip(eo.eigenpurposes(sp), options.policy, options.value, strict=True):
+        for purpose, row, value in zip(
+            eo.eigenpurposes(sp), options.policy, options.value, strict=True
+        ):
             agrees(mdp, purpose.potential, gamma, row, value)
 
 
 @pytest.mark.parametrize(
-    ("n_actions", "dtype"), [(1, np.int8), (5, np.int8), (127, np.int8), (130, np.int16)]
+    ("n_actions", "dtype"),
+    [(1, np.int8), (5, np.int8), (127, np.int8), (130, np.int16)],
 )
 def test_solve_takes_any_number_of_actions(n_actions, dtype, rng):
     """Only the last action of each state goes up; the others stay."""
@@ -104,7 +109,9 @@ def test_solve_with_gamma_zero_goes_to_the_best_neighbour(four_rooms, rng):
     expected = np.where(near.max(axis=1) > f, near.argmax(axis=1), -1)
     options = eo.solve(four_rooms, eo.Purpose(f), gamma=0)
     np.testing.assert_array_equal(options.policy[0], expected)
-    np.testing.assert_allclose(options.value[0], np.maximum(near.max(axis=1) - f, 0), atol=1e-15)
+    np.testing.assert_allclose(
+        options.value[0], np.maximum(near.max(axis=1) - f, 0), atol=1e-15
+    )
 
 
 def test_a_goal_is_reached_by_a_shortest_path_worth_gamma_to_the_distance(four_rooms):
@@ -114,7 +121,10 @@ def test_a_goal_is_reached_by_a_shortest_path_worth_gamma_to_the_distance(four_r
         assert np.flatnonzero(options[0].termination).tolist() == [9]
         expected = np.where(steps > 0, gamma ** (steps - 1), 0.0)
         np.testing.assert_allclose(options.value[0], expected, rtol=1e-12)
-        walked = [reference.walk(four_rooms.successors, options.policy[0], s) for s in range(104)]
+        walked = [
+            reference.walk(four_rooms.successors, options.policy[0], s)
+            for s in range(104)
+        ]
         assert walked == [(int(d), 9) for d in steps]
         assert options.mean_length[0] == pytest.approx(steps.sum() / 103)
 
@@ -122,7 +132,11 @@ def test_a_goal_is_reached_by_a_shortest_path_worth_gamma_to_the_distance(four_r
 def test_solve_crosses_a_valley_if_gamma_is_large():
     """Down 1, then up 3: worth it if gamma is over a third."""
     mdp, f = eo.maze("..."), np.array([0.0, -1.0, 2.0])
-    for gamma, expected in ((0.3, [-1, 1, -1]), (1 / 3, [-1, 1, -1]), (0.34, [1, 1, -1])):
+    for gamma, expected in (
+        (0.3, [-1, 1, -1]),
+        (1 / 3, [-1, 1, -1]),
+        (0.34, [1, 1, -1]),
+    ):
         assert eo.solve(mdp, eo.Purpose(f), gamma).policy[0].tolist() == expected
 
 
@@ -142,11 +156,27 @@ def test_solve_ties_go_to_terminate_and_near_ties_to_the_first():
         return eo.solve(mdp, eo.Purpose(potential, **fields)).policy[0].tolist()
 
     assert row(0.0, 0.5, 1.0) == [1, 1, -1]
-    assert row(1.0, 1.0 + 5e-13, 1.0, exact=True) == row(1.0, 1.0 + 5e-10, 1.0) == [-1, -1, -1]
-    assert row(1.0, 1.0 + 1e-11, 1.0, exact=True) == row(1.0, 1.0 + 1e-8, 1.0) == [1, -1, 3]
+    assert (
+        row(1.0, 1.0 + 5e-13, 1.0, exact=True)
+        == row(1.0, 1.0 + 5e-10, 1.0)
+        == [-1, -1, -1]
+    )
+    assert (
+        row(1.0, 1.0 + 1e-11, 1.0, exact=True)
+        == row(1.0, 1.0 + 1e-8, 1.0)
+        == [1, -1, 3]
+    )
     # Left is better by less than the tolerance, right comes first.
-    assert row(1.0 + 5e-13, 0.0, 1.0, exact=True) == row(1.0 + 1e-10, 0.0, 1.0) == [-1, 1, -1]
-    assert row(1.0 + 1e-10, 0.0, 1.0, exact=True) == row(1.0 + 1e-8, 0.0, 1.0) == [-1, 3, -1]
+    assert (
+        row(1.0 + 5e-13, 0.0, 1.0, exact=True)
+        == row(1.0 + 1e-10, 0.0, 1.0)
+        == [-1, 1, -1]
+    )
+    assert (
+        row(1.0 + 1e-10, 0.0, 1.0, exact=True)
+        == row(1.0 + 1e-8, 0.0, 1.0)
+        == [-1, 3, -1]
+    )
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.9, 0.999, 0.99999])
@@ -154,7 +184,9 @@ def test_solve_of_a_constant_potential_terminates_everywhere(four_rooms, gamma, 
     for mdp in (four_rooms, make_slippery(four_rooms)):
         flat = [0.0, 1.0, 0.1, -1 / 3, 1e-8, 7.7e8]
         purposes = [eo.Purpose(np.full(104, c)) for c in flat]
-        purposes += [eo.Purpose(c * (1 + 1e-15 * rng.standard_normal(104))) for c in flat]
+        purposes += [
+            eo.Purpose(c * (1 + 1e-15 * rng.standard_normal(104))) for c in flat
+        ]
         options = eo.solve(mdp, purposes, gamma)
         assert (options.policy == -1).all()
         assert (options.mean_length == 0).all()
@@ -169,7 +201,9 @@ def test_solve_of_a_constant_potential_terminates_everywhere(four_rooms, gamma, 
 def test_every_option_terminates_with_probability_one(seed, gamma):
     mdp, rng = random_mdp(seed)
     options = eo.solve(
-        mdp, [eo.Purpose(random_potential(rng, mdp.n_states), exact=True) for _ in range(4)], gamma
+        mdp,
+        [eo.Purpose(random_potential(rng, mdp.n_states), exact=True) for _ in range(4)],
+        gamma,
     )
     assert (options.policy == -1).any(axis=1).all()
     assert np.isfinite(options.mean_length).all()
@@ -219,7 +253,10 @@ def test_permuted_states_permute_the_options(seed, gamma):
     P = mdp.transition.toarray().reshape(S, A, S)
     other = eo.MDP(P[order][:, :, order])
     f = rng.standard_normal(S)
-    a, b = eo.solve(mdp, eo.Purpose(f), gamma), eo.solve(other, eo.Purpose(f[order]), gamma)
+    a, b = (
+        eo.solve(mdp, eo.Purpose(f), gamma),
+        eo.solve(other, eo.Purpose(f[order]), gamma),
+    )
     np.testing.assert_array_equal(b.policy[0], a.policy[0][order])
     if mdp.successors is not None:
         assert b.value.tobytes() == a.value[:, order].tobytes()
@@ -235,7 +272,9 @@ def test_scale_and_offset_of_the_potential_do_not_matter(seed):
     for scale in (2.0**-40, 2.0**40):
         scaled = eo.solve(mdp, eo.Purpose(scale * f))
         np.testing.assert_array_equal(scaled.policy, plain.policy)
-        np.testing.assert_allclose(scaled.value, scale * plain.value, rtol=1e-12, atol=1e-14 * scale)
+        np.testing.assert_allclose(
+            scaled.value, scale * plain.value, rtol=1e-12, atol=1e-14 * scale
+        )
     lifted = eo.solve(mdp, eo.Purpose(f + 0.25))
     np.testing.assert_allclose(lifted.value, plain.value, atol=1e-12)
 
@@ -248,7 +287,8 @@ def test_scale_and_offset_of_the_potential_do_not_matter(seed):
 def test_batch_gives_the_same_rows_as_single_purposes(i_maze, many, stochastic, rng):
     mdp = make_slippery(i_maze) if stochastic else i_maze
     purposes = [
-        eo.Purpose(rng.standard_normal(19) * 10.0 ** rng.integers(-3, 3), f"p{i}") for i in range(many)
+        eo.Purpose(rng.standard_normal(19) * 10.0 ** rng.integers(-3, 3), f"p{i}")
+        for i in range(many)
     ]
     together = eo.solve(mdp, purposes)
     assert len(together) == many
@@ -257,7 +297,10 @@ def test_batch_gives_the_same_rows_as_single_purposes(i_maze, many, stochastic, 
         assert together.labels[i] == alone.labels[0] == f"p{i}"
         np.testing.assert_array_equal(together.policy[i], alone.policy[0])
         np.testing.assert_allclose(
-            together.value[i], alone.value[0], rtol=0, atol=1e-12 * np.abs(p.potential).max()
+            together.value[i],
+            alone.value[0],
+            rtol=0,
+            atol=1e-12 * np.abs(p.potential).max(),
         )
         if not stochastic:
             assert together.value[i].tobytes() == alone.value[0].tobytes()
@@ -269,13 +312,21 @@ def winding(high, wide):
     for y in range(high):
         rows.append("." * wide)
         if y < high - 1:
-            rows.append("#" * (wide - 1) + "." if y % 2 == 0 else "." + "#" * (wide - 1))
+            rows.append(
+                "#" * (wide - 1) + "." if y % 2 == 0 else "." + "#" * (wide - 1)
+            )
     return "\n".join(rows)
 
 
 @pytest.mark.parametrize(
     "text",
-    [winding(20, 40), "." * 700, rooms_map(5, 5, 5), ".#" * 300 + "\n" + "." * 600, "\n".join("." * 700)],
+    [
+        winding(20, 40),
+        "." * 700,
+        rooms_map(5, 5, 5),
+        ".#" * 300 + "\n" + "." * 600,
+        "\n".join("." * 700),
+    ],
 )
 def test_values_equal_sweeps_state_by_state_to_the_last_bit(text, rng):
     """Large corridors are solved in another numbering; the twin goes through them in reading order."""
@@ -340,13 +391,18 @@ def test_initiation_mask_restricts_the_option(corridor):
 def test_solve_handles_one_way_moves():
     """0 <-> 1 -> 2, and 2 holds what comes; the best is behind the trap's door."""
     P = np.eye(3)[[[1, 0], [0, 2], [2, 2]]]
-    options = eo.solve(eo.MDP(P), [eo.Purpose([1.0, 0.0, 0.5]), eo.Purpose([0.0, 0.1, 1.0])])
+    options = eo.solve(
+        eo.MDP(P), [eo.Purpose([1.0, 0.0, 0.5]), eo.Purpose([0.0, 0.1, 1.0])]
+    )
     assert options.policy.tolist() == [[-1, 0, -1], [0, 1, -1]]
 
 
 def test_solve_records_its_settings(four_rooms):
     options = eo.solve(
-        four_rooms, eo.Purpose(np.eye(104)[3], "here", eigenvalue=0.5), 0.7, provenance={"method": "mine"}
+        four_rooms,
+        eo.Purpose(np.eye(104)[3], "here", eigenvalue=0.5),
+        0.7,
+        provenance={"method": "mine"},
     )
     assert options.provenance == {"gamma": 0.7, "mdp": "four-rooms", "method": "mine"}
     assert options.eigenvalues.tolist() == [0.5]
@@ -375,12 +431,22 @@ def test_lengths_in_stochastic_dynamics_are_expectations():
             P[s, 0, s], P[s, 0, s + 1] = 1 - p, p
         P[3, 0, 3] = 1.0
         expected = np.array([3, 2, 1, 0]) / p
-        np.testing.assert_allclose(lengths(eo.MDP(P), np.array([0, 0, 0, -1])), expected, rtol=1e-9)
+        np.testing.assert_allclose(
+            lengths(eo.MDP(P), np.array([0, 0, 0, -1])), expected, rtol=1e-9
+        )
 
 
 def test_lengths_are_infinite_where_an_option_may_never_terminate(corridor):
     inf = np.inf
-    assert lengths(corridor, np.array([1, 3, 1, 1, -1, 1, 1])).tolist() == [inf, inf, 2, 1, 0, inf, inf]
+    assert lengths(corridor, np.array([1, 3, 1, 1, -1, 1, 1])).tolist() == [
+        inf,
+        inf,
+        2,
+        1,
+        0,
+        inf,
+        inf,
+    ]
     assert (lengths(corridor, np.zeros(7, dtype=int)) == np.inf).all()
     # from 1 a coin decides between the stop and a trap; from 2 the stop is sure, in the end
     P = np.zeros((4, 1, 4))
@@ -388,7 +454,12 @@ def test_lengths_are_infinite_where_an_option_may_never_terminate(corridor):
     P[1, 0, [0, 3]] = 0.5
     P[2, 0, [2, 3]] = 0.5
     P[3, 0, 3] = 1.0
-    assert lengths(eo.MDP(P), np.array([0, 0, 0, -1])).tolist() == [np.inf, np.inf, 2.0, 0.0]
+    assert lengths(eo.MDP(P), np.array([0, 0, 0, -1])).tolist() == [
+        np.inf,
+        np.inf,
+        2.0,
+        0.0,
+    ]
 
 
 # Wrong calls

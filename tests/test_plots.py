@@ -32,7 +32,10 @@ def get_arrows(ax: Any) -> dict[tuple[float, float], tuple[float, float]]:
     (quiver,) = (artist for artist in ax.collections if isinstance(artist, Quiver))
     length = np.hypot(quiver.U, quiver.V)
     ends = zip(
-        quiver.XY[:, ::-1].tolist(), (quiver.V / length).round(2), (quiver.U / length).round(2), strict=True
+        quiver.XY[:, ::-1].tolist(),
+        (quiver.V / length).round(2),
+        (quiver.U / length).round(2),
+        strict=True,
     )
     return {tuple(place): (float(down), float(right)) for place, down, right in ends}
 
@@ -47,7 +50,12 @@ def get_pixel(ax: Any, row: int, column: int) -> tuple[float, ...]:
 def test_draw_policy_arrows_point_where_the_policy_goes(ax):
     cross = np.array([[1, 1], [0, 1], [1, 2], [2, 1], [1, 0]])
     plots.draw_policy(ax, cross, [-1, 2, 3, 0, 1])
-    assert get_arrows(ax) == {(0, 1): (1, 0), (1, 2): (0, -1), (2, 1): (-1, 0), (1, 0): (0, 1)}
+    assert get_arrows(ax) == {
+        (0, 1): (1, 0),
+        (1, 2): (0, -1),
+        (2, 1): (-1, 0),
+        (1, 0): (0, 1),
+    }
     assert get_pixel(ax, 1, 1) == to_rgb(STOP)
     assert get_pixel(ax, 0, 1) == to_rgb("white")
     assert get_pixel(ax, 0, 0) == to_rgb(WALL)
@@ -60,7 +68,11 @@ def test_draw_policy_of_a_table_uses_its_moves(ax):
     plots.draw_policy(ax, lake, policy)
     acts = np.flatnonzero(policy >= 0)
     moves = lake.coords[lake.successors[acts, policy[acts]]] - lake.coords[acts]
-    expected = {tuple(lake.coords[s]): tuple(m) for s, m in zip(acts, moves.tolist(), strict=True) if any(m)}
+    expected = {
+        tuple(lake.coords[s]): tuple(m)
+        for s, m in zip(acts, moves.tolist(), strict=True)
+        if any(m)
+    }
     assert get_arrows(ax) == expected
 
 
@@ -68,7 +80,9 @@ def test_draw_policy_marks_actions_that_stay_or_jump(ax):
     jump = np.array([[0, 2], [1, 1], [2, 2]])
     mdp = eo.MDP.from_successors(jump, coords=CORRIDOR)
     plots.draw_policy(ax, mdp, [1, 1, -1])
-    assert [(text.get_text(), text.get_position()) for text in ax.texts] == [("1", (0, 0))]
+    assert [(text.get_text(), text.get_position()) for text in ax.texts] == [
+        ("1", (0, 0))
+    ]
     assert ax.lines[0].get_xydata().tolist() == [[1.0, 0.0]]
 
 
@@ -86,7 +100,10 @@ def test_options_of_a_large_maze_are_heat_maps_with_rings(ax):
 
 def test_draw_maze_marks_start_and_goal(ax):
     plots.draw_maze(ax, ROOMS)
-    assert {text.get_text(): text.get_position() for text in ax.texts} == {"S": (1, 11), "G": (11, 1)}
+    assert {text.get_text(): text.get_position() for text in ax.texts} == {
+        "S": (1, 11),
+        "G": (11, 1),
+    }
     white = (np.asarray(ax.images[0].get_array()) == 1.0).all(axis=2)
     assert white.sum() == ROOMS.n_states
 
@@ -105,11 +122,15 @@ def test_draw_values_unsigned_uses_limits_and_hides_nan(ax):
     image = plots.draw_values(ax, CORRIDOR, [1.0, np.nan, 3.0], signed=False)
     assert image.get_clim() == (1.0, 3.0)
     assert image.get_array().count() == 2
-    assert plots.draw_values(ax, CORRIDOR, [1, 2, 3], signed=False, limits=(0, 9)).get_clim() == (0, 9)
+    assert plots.draw_values(
+        ax, CORRIDOR, [1, 2, 3], signed=False, limits=(0, 9)
+    ).get_clim() == (0, 9)
 
 
 def test_draw_landscape_is_the_potential_with_paths(ax):
-    plots.draw_landscape(ax, lambda obs: obs[:, 0] + 10, [0, -1], [4, 1], paths=[[[0, 0], [3, 0.5]]])
+    plots.draw_landscape(
+        ax, lambda obs: obs[:, 0] + 10, [0, -1], [4, 1], paths=[[[0, 0], [3, 0.5]]]
+    )
     heights = np.asarray(ax.images[0].get_array())
     np.testing.assert_allclose(heights[:, [0, -1]], np.tile([-2.0, 2.0], (101, 1)))
     assert ax.lines[1].get_xydata().tolist() == [[3.0, 0.5]]
@@ -122,16 +143,25 @@ def test_draw_curves_of_runs_has_mean_and_student_band(ax, rng):
     np.testing.assert_allclose(ax.lines[0].get_ydata(), runs.mean(axis=0))
     half = student.interval(0.95, 4)[1] * runs.std(axis=0, ddof=1) / np.sqrt(5)
     band = ax.collections[0].get_paths()[0].vertices
-    for x, low, high in zip(range(9), runs.mean(axis=0) - half, runs.mean(axis=0) + half, strict=True):
+    for x, low, high in zip(
+        range(9), runs.mean(axis=0) - half, runs.mean(axis=0) + half, strict=True
+    ):
         np.testing.assert_allclose(
-            [band[band[:, 0] == x, 1].min(), band[band[:, 0] == x, 1].max()], [low, high]
+            [band[band[:, 0] == x, 1].min(), band[band[:, 0] == x, 1].max()],
+            [low, high],
         )
     assert len(ax.collections) == 1
     assert len({(line.get_color(), line.get_linestyle()) for line in ax.lines}) == 2
 
 
 def test_draw_curves_takes_bands_and_colors(ax):
-    plots.draw_curves(ax, [0, 1], {"a": [1, 2]}, bands={"a": ([0, 1], [2, 3])}, colors={"a": "#123456"})
+    plots.draw_curves(
+        ax,
+        [0, 1],
+        {"a": [1, 2]},
+        bands={"a": ([0, 1], [2, 3])},
+        colors={"a": "#123456"},
+    )
     assert ax.lines[0].get_color() == "#123456"
     assert ax.collections[0].get_paths()[0].vertices[:, 1].max() == 3
 
@@ -140,7 +170,12 @@ def test_plot_options_has_a_titled_map_per_option():
     figure = plots.plot_options(eo.discover(ROOMS, 6))
     titles = [ax.get_title()[:3] for ax in figure.axes if ax.axison]
     assert titles == ["e2+", "e2-", "e3+", "e3-", "e4+", "e4-"]
-    assert plots.plot_options(eo.discover(ROOMS, 2, "random")).axes[0].get_title().startswith("goal")
+    assert (
+        plots.plot_options(eo.discover(ROOMS, 2, "random"))
+        .axes[0]
+        .get_title()
+        .startswith("goal")
+    )
     assert figure._repr_png_().startswith(b"\x89PNG")
 
 
@@ -154,12 +189,20 @@ def test_plot_options_explains_rings_digits_and_headings():
 
 def test_plot_eigenvectors_skips_eigenvalue_zero():
     spectrum = eo.spectrum(eo.graph(ROOMS), k=4)
-    assert [ax.get_title()[:2] for ax in plots.plot_eigenvectors(ROOMS, spectrum).axes] == ["e2", "e3", "e4"]
+    assert [
+        ax.get_title()[:2] for ax in plots.plot_eigenvectors(ROOMS, spectrum).axes
+    ] == ["e2", "e3", "e4"]
 
 
 def test_plot_diffusion_draws_curves_and_primitive_actions():
-    ax = plots.plot_diffusion({"long": [100.0, 50.0, 20.0], "short": [100.0, 80.0]}).axes[0]
-    assert [line.get_label() for line in ax.lines] == ["long", "short", "primitive actions"]
+    ax = plots.plot_diffusion(
+        {"long": [100.0, 50.0, 20.0], "short": [100.0, 80.0]}
+    ).axes[0]
+    assert [line.get_label() for line in ax.lines] == [
+        "long",
+        "short",
+        "primitive actions",
+    ]
     assert ax.lines[2].get_ydata()[0] == 100.0
     assert ax.lines[1].get_ydata().tolist() == [100.0, 80.0]
     assert len(plots.plot_diffusion([3.0, 2.0]).axes[0].lines) == 2
@@ -192,25 +235,49 @@ def test_save_clip_keeps_frames_and_speed(tmp_path: Path, rng):
 @pytest.mark.parametrize(
     ("call", "error", "word"),
     [
-        (lambda ax: plots.draw_values(ax, eo.MDP(ROOMS.transition), np.zeros(104)), ValueError, "coords"),
+        (
+            lambda ax: plots.draw_values(ax, eo.MDP(ROOMS.transition), np.zeros(104)),
+            ValueError,
+            "coords",
+        ),
         (lambda ax: plots.draw_values(ax, CORRIDOR, [1, 2]), ValueError, "values"),
         (lambda ax: plots.draw_policy(ax, CORRIDOR, [1, 2]), ValueError, "policy"),
-        (lambda ax: plots.draw_maze(ax, [[0, 0], [10**9, 10**9]]), ValueError, "coords"),
-        (lambda ax: plots.draw_options([ax], eo.discover("i-maze", 2)), ValueError, "axes"),
-        (lambda ax: plots.draw_curves(ax, [1, 2], {"a": [1.0]}), ValueError, "curve 'a'"),
+        (
+            lambda ax: plots.draw_maze(ax, [[0, 0], [10**9, 10**9]]),
+            ValueError,
+            "coords",
+        ),
+        (
+            lambda ax: plots.draw_options([ax], eo.discover("i-maze", 2)),
+            ValueError,
+            "axes",
+        ),
+        (
+            lambda ax: plots.draw_curves(ax, [1, 2], {"a": [1.0]}),
+            ValueError,
+            "curve 'a'",
+        ),
         (lambda ax: plots.plot_options(3), TypeError, "options"),
         (lambda ax: plots.plot_learning({"a": 3}), TypeError, "record"),
         (
-            lambda ax: plots.plot_eigenvectors(ROOMS, eo.spectrum(eo.graph(ROOMS), k=1)),
+            lambda ax: plots.plot_eigenvectors(
+                ROOMS, eo.spectrum(eo.graph(ROOMS), k=1)
+            ),
             ValueError,
             "nothing",
         ),
         (lambda ax: plots.save_figure(ax.figure, "a.gif"), ValueError, "svg"),
         (lambda ax: plots.save_figure(ax.figure, "missing/a.svg"), OSError, "missing"),
-        (lambda ax: plots.save_clip(np.zeros((2, 3, 4, 3)), "a.gif"), ValueError, "uint8"),
+        (
+            lambda ax: plots.save_clip(np.zeros((2, 3, 4, 3)), "a.gif"),
+            ValueError,
+            "uint8",
+        ),
     ],
 )
-def test_plots_refuse_what_cannot_be_drawn(ax, call, error, word, tmp_path, monkeypatch):
+def test_plots_refuse_what_cannot_be_drawn(
+    ax, call, error, word, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(error, match=word):
         call(ax)

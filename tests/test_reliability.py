@@ -76,17 +76,25 @@ def test_a_search_begins_at_states_that_exist(states):
 UNCLEAR = {
     "run_options, no options": lambda env, mdp: eo.envs.run_options(env, None),
     "run_options, numbers": lambda env, mdp: eo.envs.run_options(env, [1, 2]),
-    "run_options, warm_up": lambda env, mdp: eo.envs.run_options(env, eo.discover(mdp, 2), warm_up=-1),
-    "run_options, rng": lambda env, mdp: eo.envs.run_options(env, eo.discover(mdp, 2), rng=-5),
+    "run_options, warm_up": lambda env, mdp: eo.envs.run_options(
+        env, eo.discover(mdp, 2), warm_up=-1
+    ),
+    "run_options, rng": lambda env, mdp: eo.envs.run_options(
+        env, eo.discover(mdp, 2), rng=-5
+    ),
     "Spectrum, text": lambda env, mdp: eo.Spectrum("x", "y"),
     "Spectrum, nothing": lambda env, mdp: eo.Spectrum(None, None),
     "Spectrum, shapes": lambda env, mdp: eo.Spectrum([1.0, 2.0], np.eye(3)),
     "Spectrum, value": lambda env, mdp: eo.Spectrum([0.0, np.nan, 1.0], np.eye(3)),
-    "Spectrum, vector": lambda env, mdp: eo.Spectrum([0.0, 1.0], np.array([[1.0, 0.0], [np.inf, 1.0]])),
+    "Spectrum, vector": lambda env, mdp: eo.Spectrum(
+        [0.0, 1.0], np.array([[1.0, 0.0], [np.inf, 1.0]])
+    ),
     "Spectrum, complex": lambda env, mdp: eo.Spectrum([0.0, 1.0], np.eye(2) * 1j),
     "from_env, seed": lambda env, mdp: eo.from_env(env, seed="x"),
     "Numbered, seed": lambda env, mdp: eo.envs.Numbered(env, seed=-1),
-    "weights of 1e308": lambda env, mdp: eo.spectrum(np.array([[0, 1e308], [1e308, 0]])),
+    "weights of 1e308": lambda env, mdp: eo.spectrum(
+        np.array([[0, 1e308], [1e308, 0]])
+    ),
     "options of nothing": lambda env, mdp: mdp_with_options(mdp, 3),
 }
 

@@ -26,10 +26,14 @@ def test_representations_are_inverses(four_rooms):
     assert_allclose(psi.sum(axis=1), 20.0)
     rewards = np.linspace(-2.0, -1.0, 104)
     Z = default_representation(P, rewards, 1.3)
-    assert_allclose(Z, np.linalg.inv(np.diag(np.exp(-rewards / 1.3)) - P.toarray()), atol=1e-12)
+    assert_allclose(
+        Z, np.linalg.inv(np.diag(np.exp(-rewards / 1.3)) - P.toarray()), atol=1e-12
+    )
 
 
-def test_default_representation_of_equal_rewards_has_eigenvectors_of_the_laplacian(four_rooms):
+def test_default_representation_of_equal_rewards_has_eigenvectors_of_the_laplacian(
+    four_rooms,
+):
     """Tse et al. (2025), Theorem 3.1; the uniform walk of a maze is ``I - L / 4`` of the combinatorial Laplacian."""
     Z = default_representation(uniform_walk(four_rooms), -np.ones(104), 1.3)
     _, vectors = smallest_eigenvectors(-Z, 6)

@@ -89,7 +89,9 @@ def test_lab_interrupted_run_computes_only_what_is_missing(tmp_path, calls):
     assert lab.pmap(add, [{"a": 1}, {"a": 2}, {"a": 3}]) == [1, 2, 3]
     assert calls() == ["1", "2", "3"]
     assert not [
-        path for path in (tmp_path / "cache").rglob("*") if path.is_file() and path.suffix != ".joblib"
+        path
+        for path in (tmp_path / "cache").rglob("*")
+        if path.is_file() and path.suffix != ".joblib"
     ]
 
 
@@ -148,7 +150,9 @@ def test_command_refuses_an_unknown_experiment(tmp_path):
 
 def test_command_error_is_one_line():
     arguments = [sys.executable, "-m", "reproduction", "--out", "pyproject.toml"]
-    process = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=False)
+    process = subprocess.run(
+        arguments, cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert process.returncode == 1
     assert process.stderr.startswith("error: ")
     assert process.stderr.count("\n") == 1
@@ -175,7 +179,9 @@ class Page(HTMLParser):
 
     def handle_startendtag(self, tag, attrs):
         self.ids += [value for name, value in attrs if name == "id"]
-        self.addresses += [value for name, value in attrs if name in ("href", "src", "xlink:href")]
+        self.addresses += [
+            value for name, value in attrs if name in ("href", "src", "xlink:href")
+        ]
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
@@ -193,7 +199,11 @@ def test_page_is_complete_and_needs_nothing_from_outside(report):
             if address.startswith("#")
             else (address.startswith("data:image/svg") or (folder / address).is_file())
         ), address
-    urls = [url for url in re.findall(r'https?://[^"\s<>]+', text) if "www.w3.org" not in url]
+    urls = [
+        url
+        for url in re.findall(r'https?://[^"\s<>]+', text)
+        if "www.w3.org" not in url
+    ]
     assert urls == []
     for outcome in outcomes.values():
         assert f'<section id="{outcome.experiment.name}">' in text
@@ -212,17 +222,44 @@ def test_claims_follow_from_the_csv_files(report):
             else pd.DataFrame()
             for table in outcome.data
         }
-        again = [(claim.id, claim.verdict, claim.measured) for claim in outcome.experiment.claims(data)]
-        assert again == [(claim.id, claim.verdict, claim.measured) for claim in outcome.claims]
-        assert again == [(key, listed[key]["verdict"], listed[key]["measured"]) for key, *_ in again]
+        again = [
+            (claim.id, claim.verdict, claim.measured)
+            for claim in outcome.experiment.claims(data)
+        ]
+        assert again == [
+            (claim.id, claim.verdict, claim.measured) for claim in outcome.claims
+        ]
+        assert again == [
+            (key, listed[key]["verdict"], listed[key]["measured"]) for key, *_ in again
+        ]
     assert len(listed) == sum(len(outcome.claims) for outcome in outcomes.values())
 
 
 def test_page_escapes_text_and_shows_tables(tmp_path):
-    claim = Claim("a-b", "1 < 2", [True], "<b>", section="ours", table=pd.DataFrame({"x": [0.5, np.nan]}))
-    write_page(tmp_path / "page.html", "A & B", [Section("one", "One", "text", ["<i>"], [claim])])
+    claim = Claim(
+        "a-b",
+        "1 < 2",
+        [True],
+        "<b>",
+        section="ours",
+        table=pd.DataFrame({"x": [0.5, np.nan]}),
+    )
+    write_page(
+        tmp_path / "page.html",
+        "A & B",
+        [Section("one", "One", "text", ["<i>"], [claim])],
+    )
     text = (tmp_path / "page.html").read_text()
-    assert all(part in text for part in ("A &amp; B", "1 &lt; 2", "&lt;b&gt;", "&lt;i&gt;", "<td>0.500</td>"))
+    assert all(
+        part in text
+        for part in (
+            "A &amp; B",
+            "1 &lt; 2",
+            "&lt;b&gt;",
+            "&lt;i&gt;",
+            "<td>0.500</td>",
+        )
+    )
     assert "nan" not in text.lower()
 
 
@@ -240,7 +277,9 @@ def test_experiment_has_claims_or_notes_in_plain_words(experiment, report):
     assert not {"nan", "None", "inf"} & set(re.findall(r"\w+", " ".join(words)))
     for claim in outcome.claims:
         assert claim.verdict in VERDICTS
-        assert all((claim.id, claim.section, claim.sentence, claim.measured, claim.evidence))
+        assert all(
+            (claim.id, claim.section, claim.sentence, claim.measured, claim.evidence)
+        )
 
 
 # The numbers of the paper
@@ -253,12 +292,18 @@ def setting(module: Any, name: str) -> Any:
 def test_settings_are_those_of_the_paper():
     """Section 4.3 and Appendix D: 100 runs, 250 or 500 episodes, up to all options, 24 random sequences."""
     for module in (figure7, ablations):
-        assert setting(module, "episodes") == {"open-room": 250, "i-maze": 250, "four-rooms": 500}
+        assert setting(module, "episodes") == {
+            "open-room": 250,
+            "i-maze": 250,
+            "four-rooms": 500,
+        }
         assert setting(module, "options") == (0, 2, 4, 8, 16, 32, 64, 128, 256)
         assert setting(module, "runs") == 100
     names = ("options", "runs", "sets", "episodes")
     assert [setting(random_options, name) for name in names] == [64, 100, 24, 500]
-    assert [setting(multiple_tasks, name) for name in ("options", "runs", "episodes")] == [64, 100, 250]
+    assert [
+        setting(multiple_tasks, name) for name in ("options", "runs", "episodes")
+    ] == [64, 100, 250]
     assert (setting(every_goal, "many"), setting(figure6, "n")) == (64, None)
     assert inspect.signature(eo.q_learning).parameters["max_steps"].default == 100
 
@@ -275,11 +320,24 @@ def test_verdict_that_turns_under_another_reading_is_on_the_edge(report):
 
 
 def test_thresholds_are_those_fixed_before_the_runs():
-    names = (
-        "FEW FIRST GREATLY SEVERAL NEARLY_ALL ALMOST_ALL ROBUST MAJOR OFTEN NEAR MARGIN UNLIKELY DENSE STRONG"
-    )
+    names = "FEW FIRST GREATLY SEVERAL NEARLY_ALL ALMOST_ALL ROBUST MAJOR OFTEN NEAR MARGIN UNLIKELY DENSE STRONG"
     values = [getattr(thresholds, name) for name in names.split()]
-    assert values == [8, (1, 2, 3), 0.5, 1000, 0.9, 0.9, 0.8, 2, 0.9, 1, 0.05, 0.05, 0.9, 0.8]
+    assert values == [
+        8,
+        (1, 2, 3),
+        0.5,
+        1000,
+        0.9,
+        0.9,
+        0.8,
+        2,
+        0.9,
+        1,
+        0.05,
+        0.05,
+        0.9,
+        0.8,
+    ]
 
 
 # Options and learners of the experiments
@@ -287,28 +345,42 @@ def test_thresholds_are_those_fixed_before_the_runs():
 
 def test_make_eigenoptions_with_reordered_actions_keeps_values_and_terminations(i_maze):
     plain, reordered = (
-        agents.make_eigenoptions(i_maze, action_order=order) for order in (None, (3, 2, 1, 0))
+        agents.make_eigenoptions(i_maze, action_order=order)
+        for order in (None, (3, 2, 1, 0))
     )
     np.testing.assert_allclose(plain.value, reordered.value, atol=1e-12)
     np.testing.assert_array_equal(plain.termination, reordered.termination)
 
 
 def test_make_eigenoptions_with_a_tolerance_terminates_in_more_states(four_rooms):
-    plain, tolerant = (agents.make_eigenoptions(four_rooms, 64, tolerance=t) for t in (0.0, 0.001))
+    plain, tolerant = (
+        agents.make_eigenoptions(four_rooms, 64, tolerance=t) for t in (0.0, 0.001)
+    )
     assert (tolerant.termination | ~plain.termination).all()
     assert tolerant.termination.sum() > plain.termination.sum()
 
 
 def test_make_eigenoptions_shuffled_are_the_same_options(i_maze):
-    plain, shuffled = agents.make_eigenoptions(i_maze), agents.make_eigenoptions(i_maze, shuffle=1)
+    plain, shuffled = (
+        agents.make_eigenoptions(i_maze),
+        agents.make_eigenoptions(i_maze, shuffle=1),
+    )
     assert sorted(plain.labels) == sorted(shuffled.labels)
     assert plain.labels != shuffled.labels
 
 
 def test_published_learner_without_options_learns_as_q_learning_does(i_maze):
-    settings: Any = {"maze": "i-maze", "options": {"n": 0}, "runs": 100, "episodes": 60, "seed": 1}
+    settings: Any = {
+        "maze": "i-maze",
+        "options": {"n": 0},
+        "runs": 100,
+        "episodes": 60,
+        "seed": 1,
+    }
     two_steps = published_program.learn_in_two_steps(**settings)
-    np.testing.assert_array_equal(two_steps, published_program.learn_in_two_steps(**settings))
+    np.testing.assert_array_equal(
+        two_steps, published_program.learn_in_two_steps(**settings)
+    )
     whole = agents.learn(**settings, number=0).mean(axis=1)
     assert abs(two_steps.mean() - whole.mean()) < 0.1
 
@@ -322,7 +394,9 @@ def put(table: str, **values: Any) -> Edit:
     def edit(data: Data) -> None:
         rows = data[table].copy()
         for name, value in values.items():
-            rows[name] = [value(row) for row in rows.itertuples()] if callable(value) else value
+            rows[name] = (
+                [value(row) for row in rows.itertuples()] if callable(value) else value
+            )
         data[table] = rows
 
     return edit
@@ -359,8 +433,12 @@ def stop_at(domain: str, cells: dict[str, tuple[int, int]]) -> Edit:
             for label, cell in cells.items()
             for o in ("normalized", "combinatorial")
         ]
-        stops = pd.DataFrame(rows, columns=["domain", "operator", "option", "row", "column"])
-        data["stops"] = pd.concat([data["stops"][data["stops"].domain != domain], stops])
+        stops = pd.DataFrame(
+            rows, columns=["domain", "operator", "option", "row", "column"]
+        )
+        data["stops"] = pd.concat(
+            [data["stops"][data["stops"].domain != domain], stops]
+        )
 
     return edit
 
@@ -391,7 +469,11 @@ def curve(first: float, later: float) -> Edit:
 
 
 def reached(bottleneck: float, own: float) -> Edit:
-    steps = {"primitive actions": 100.0, "bottleneck options": bottleneck, "eigenoptions": own}
+    steps = {
+        "primitive actions": 100.0,
+        "bottleneck options": bottleneck,
+        "eigenoptions": own,
+    }
     return put(
         "sets",
         steps_to_corners=lambda row: steps[row.kind],
@@ -401,12 +483,18 @@ def reached(bottleneck: float, own: float) -> Edit:
 
 def learners(eigen: float, doors: float, bare: float, near: float = 0.0) -> Edit:
     """Mean return by agent; bottleneck options gain `near` where the goal is beside a doorway."""
-    means = {"eigenoptions": eigen, "bottleneck options": doors, "primitive actions": bare}
+    means = {
+        "eigenoptions": eigen,
+        "bottleneck options": doors,
+        "primitive actions": bare,
+    }
 
     def edit(data: Data) -> None:
         close = set(data["tasks"].task[data["tasks"].goal_to_doorway <= 1])
         gain = {(task, "bottleneck options"): near for task in close}
-        returns(lambda row: means[row.agent] + gain.get((row.task, row.agent), 0.0))(data)
+        returns(lambda row: means[row.agent] + gain.get((row.task, row.agent), 0.0))(
+            data
+        )
 
     return edit
 
@@ -418,11 +506,17 @@ def by_count(few: float, more: float, best: float) -> Edit:
 
 def walked(**values: float) -> Edit:
     """Columns of sets of walks: these values with options, one half without."""
-    return put("sets", **{k: lambda row, v=v: v if row.n_options else 0.5 for k, v in values.items()})
+    return put(
+        "sets",
+        **{k: lambda row, v=v: v if row.n_options else 0.5 for k, v in values.items()},
+    )
 
 
 def shares(few: float, many: float) -> Edit:
-    return put("sets", effective_states=lambda row: {0: 1.0, 2: few, 8: few}.get(row.n_options, many))
+    return put(
+        "sets",
+        effective_states=lambda row: {0: 1.0, 2: few, 8: few}.get(row.n_options, many),
+    )
 
 
 CORNERS = {"e2+": (1, 1), "e2-": (10, 10), "e3+": (1, 10), "e3-": (10, 1)}
@@ -454,13 +548,19 @@ EDITS: dict[str, tuple[Edit, Edit]] = {
     ),
     "undo-dozens": (put("facts", longest=30), put("facts", longest=10)),
     "rates-of-change": (keep, put("facts", fastest=1.0, slowest=1.0, rate_rank=0.0)),
-    "whole-state-space": (put("options", start_share=0.95), put("options", start_share=0.5)),
+    "whole-state-space": (
+        put("options", start_share=0.95),
+        put("options", start_share=0.5),
+    ),
     "theorem-3.1-any-mdp": (keep, put("mdps", fewest_stops=0)),
     "theorem-3.1-linear": (keep, put("mdps", fewest_stops=0)),
     "lemma-3.1": (keep, put("norms", lemma_3_1=1e9)),
     "lemma-3.2": (keep, put("norms", lemma_3_2=1e9)),
     "proof-bound": (keep, put("mdps", ratio=1.1)),
-    "corners": (stop_at("open-room", CORNERS), stop_at("open-room", dict.fromkeys(CORNERS, (5, 5)))),
+    "corners": (
+        stop_at("open-room", CORNERS),
+        stop_at("open-room", dict.fromkeys(CORNERS, (5, 5))),
+    ),
     "twice-as-often": (
         put(
             "options",
@@ -474,7 +574,10 @@ EDITS: dict[str, tuple[Edit, Edit]] = {
         stop_at("four-rooms", ROOMS | {"e5+": DOORWAY}),
         stop_at("four-rooms", ROOMS | {"e2+": DOORWAY}),
     ),
-    "first-to-rooms": (stop_at("four-rooms", ROOMS), stop_at("four-rooms", dict.fromkeys(ROOMS, DOORWAY))),
+    "first-to-rooms": (
+        stop_at("four-rooms", ROOMS),
+        stop_at("four-rooms", dict.fromkeys(ROOMS, DOORWAY)),
+    ),
     "first-options-hurt": (curve(200, 40), curve(90, 40)),
     "enough-options-help": (curve(200, 40), curve(200, 90)),
     "bottlenecks-increase": (curve(200, 200), curve(90, 90)),
@@ -490,8 +593,16 @@ EDITS: dict[str, tuple[Edit, Edit]] = {
         put("walks", seen_in_1000=noisy(lambda row: 0.9 if not row.n_options else 0.2)),
     ),
     "diffusion-implies-coverage": (
-        put("sets", diffusion_time=lambda row: row.n_options, seen_in_1000=lambda row: -row.n_options),
-        put("sets", diffusion_time=lambda row: row.n_options, seen_in_1000=lambda row: row.n_options),
+        put(
+            "sets",
+            diffusion_time=lambda row: row.n_options,
+            seen_in_1000=lambda row: -row.n_options,
+        ),
+        put(
+            "sets",
+            diffusion_time=lambda row: row.n_options,
+            seen_in_1000=lambda row: row.n_options,
+        ),
     ),
     "skewed-time": (shares(0.5, 0.9), shares(0.95, 0.9)),
     "bias-with-few": (shares(0.5, 0.9), shares(0.9, 0.5)),
@@ -508,7 +619,10 @@ EDITS: dict[str, tuple[Edit, Edit]] = {
     "few-hurt-enough-help": (by_count(0.2, 0.8, 0.9), by_count(0.5, 0.5, 0.5)),
     "best-64": (by_count(0.2, 0.8, 0.9), by_count(0.2, 0.95, 0.9)),
     "robust": (by_count(0.85, 0.85, 0.9), by_count(0.2, 0.3, 0.9)),
-    "closest-doorway": (keep, put("starts", steps=99, room=lambda row: row.Index % 4 + 1)),
+    "closest-doorway": (
+        keep,
+        put("starts", steps=99, room=lambda row: row.Index % 4 + 1),
+    ),
     "doorways-most-visited": (
         put("states", betweenness=lambda row: -row.steps_to_doorway),
         put("states", betweenness=lambda row: row.steps_to_doorway),
@@ -527,12 +641,18 @@ EDITS: dict[str, tuple[Edit, Edit]] = {
         sets(lambda row: 0.5 + 0.1 * (-1) ** row.set * (row.n_options >= 16)),
     ),
     "near-goal-matters": (
-        both(NEAREST, put("many", mean_return=noisy(lambda row: 0.9 - 0.5 * (row.set % 2)))),
+        both(
+            NEAREST,
+            put("many", mean_return=noisy(lambda row: 0.9 - 0.5 * (row.set % 2))),
+        ),
         both(NEAREST, put("many", mean_return=noisy(lambda row: 0.5))),
     ),
     "never-learns": (put("runs", late_return=0.0), put("runs", late_return=1.0)),
     "order-matters": (
-        put("diffusion", diffusion_time=lambda row: 10.0 if row.kind == "eigenoptions" else 100.0),
+        put(
+            "diffusion",
+            diffusion_time=lambda row: 10.0 if row.kind == "eigenoptions" else 100.0,
+        ),
         put("diffusion", diffusion_time=10.0),
     ),
     "bottlenecks-hinder-learning": (learners(0.9, 0.1, 0.5), learners(0.9, 0.8, 0.5)),
@@ -543,11 +663,17 @@ EDITS: dict[str, tuple[Edit, Edit]] = {
     "outperform-primitive": (learners(0.9, 0.5, 0.1), learners(0.1, 0.5, 0.9)),
     "not-all-regions": (keep, put("ends", ends_of_options=lambda row: row.states)),
     "outperform-bottlenecks-far": (learners(0.9, 0.5, 0.1), learners(0.1, 0.5, 0.9)),
-    "bottlenecks-competitive-near": (learners(0.9, 0.5, 0.1, 0.3), learners(0.9, 0.5, 0.1, -0.3)),
+    "bottlenecks-competitive-near": (
+        learners(0.9, 0.5, 0.1, 0.3),
+        learners(0.9, 0.5, 0.1, -0.3),
+    ),
     "lemma-5.1": (keep, put("exact", lemma_error=1.0)),
     "theorem-5.1": (keep, put("exact", residual=1.0)),
     "same-options": (keep, put("exact", same_options=1)),
-    "asymptotic": (put("sampled", transitions_seen=1.0, same_policy=1.0), put("sampled", same_policy=0.5)),
+    "asymptotic": (
+        put("sampled", transitions_seen=1.0, same_policy=1.0),
+        put("sampled", same_policy=0.5),
+    ),
     "fewer-transitions": (
         put("exact", undirected=8, transitions=16),
         put("exact", undirected=88, transitions=99),
@@ -563,7 +689,9 @@ EDITS: dict[str, tuple[Edit, Edit]] = {
 def test_claims_come_out_both_ways(experiment, report):
     outcome = report[1][experiment.name]
     for claim in outcome.claims:
-        for edit, verdict in zip(EDITS[claim.id], ("holds", "does not hold"), strict=True):
+        for edit, verdict in zip(
+            EDITS[claim.id], ("holds", "does not hold"), strict=True
+        ):
             data = dict(outcome.data)
             edit(data)
             judged = {edited.id: edited.verdict for edited in experiment.claims(data)}

@@ -32,7 +32,9 @@ def test_discover_every_transition_gives_the_exact_options(domain: eo.MDP) -> No
     assert sampled.provenance["dynamics"] == "estimated"
 
 
-def test_discover_more_samples_come_closer_to_the_exact_options(four_rooms: eo.MDP) -> None:
+def test_discover_more_samples_come_closer_to_the_exact_options(
+    four_rooms: eo.MDP,
+) -> None:
     table = replace(four_rooms, goal=None)
     exact = eo.discover(table, 8, operator="combinatorial")
     vectors = eo.spectrum(eo.graph(table), 5, "combinatorial").vectors[:, 1:]
@@ -41,7 +43,9 @@ def test_discover_more_samples_come_closer_to_the_exact_options(four_rooms: eo.M
         for n in (300, 3000, 20_000):
             batch = Transitions(*(part[:n] for part in vars(path).values()))
             options = eo.discover(batch, 8, space=Discrete(104), n_actions=4)
-            found = np.stack([purpose.potential for purpose in options.purposes[::2]], axis=1)
+            found = np.stack(
+                [purpose.potential for purpose in options.purposes[::2]], axis=1
+            )
             angles.append(subspace_angles(found, vectors)[0])
         assert angles[0] > angles[1] > angles[2]
         assert angles[2] < 1e-7
@@ -53,9 +57,14 @@ def test_discover_states_never_seen_have_no_option() -> None:
     options = eo.discover(batch, space=Discrete(9), n_actions=2)
     assert options.labels[0] == "e2+"
     assert (options.policy[:, [0, 1, 2, 3, 8]] == -1).all()
-    assert eo.discover(batch, 2, "covering", space=Discrete(9), n_actions=2).goals == (4, 7)
+    assert eo.discover(batch, 2, "covering", space=Discrete(9), n_actions=2).goals == (
+        4,
+        7,
+    )
     # Settings with one entry per state are those of the states seen; visits are counted.
-    visits = eo.discover(batch, 1, "neo", space=Discrete(9), n_actions=2, visits=np.arange(9))
+    visits = eo.discover(
+        batch, 1, "neo", space=Discrete(9), n_actions=2, visits=np.arange(9)
+    )
     assert visits.policy.shape == (1, 9)
     counted = eo.discover(batch, 1, "neo", space=Discrete(9), n_actions=2)
     given = np.bincount(batch[0], minlength=9)
@@ -65,12 +74,20 @@ def test_discover_states_never_seen_have_no_option() -> None:
 
 def test_discover_batches_agree_with_one(four_rooms: eo.MDP) -> None:
     whole = walk(four_rooms, 5000, rng=0)
-    parts = [Transitions(*(part[i : i + 700] for part in vars(whole).values())) for i in range(0, 5000, 700)]
-    one, many = (eo.discover(data, 8, space=Discrete(104), n_actions=4) for data in (whole, parts))
+    parts = [
+        Transitions(*(part[i : i + 700] for part in vars(whole).values()))
+        for i in range(0, 5000, 700)
+    ]
+    one, many = (
+        eo.discover(data, 8, space=Discrete(104), n_actions=4)
+        for data in (whole, parts)
+    )
     assert one.policy.tobytes() == many.policy.tobytes()
 
 
-def test_discover_warns_of_sizes_that_come_from_the_data(four_rooms: eo.MDP, caplog: Any) -> None:
+def test_discover_warns_of_sizes_that_come_from_the_data(
+    four_rooms: eo.MDP, caplog: Any
+) -> None:
     batch = walk(four_rooms, 3000, rng=0)
     eo.discover(batch, 2, space=Discrete(104), n_actions=4)
     assert caplog.text == ""
@@ -89,7 +106,9 @@ def test_discover_samples_of_environments(four_rooms: eo.MDP) -> None:
     eo.OptionsWrapper(gym.make("eigenoptions/FourRooms-v0"), table).reset(seed=0)
     lake = eo.discover("FrozenLake-v1", 2, steps=2000)
     assert (lake.n_states, lake.n_actions) == (16, 4)
-    car = eo.discover(lambda: gym.make("MountainCar-v0"), 2, steps=500, features="tiles", tiles=4)
+    car = eo.discover(
+        lambda: gym.make("MountainCar-v0"), 2, steps=500, features="tiles", tiles=4
+    )
     assert isinstance(car, LinearOptionSet)
     assert car.features == Tiles((-1.2, -0.07), (0.6, 0.07), tiles=4)
     vector = gym.make_vec("CartPole-v1", num_envs=2)
@@ -109,10 +128,16 @@ class Drift(gym.Env[Any, Any]):
     def observe(self) -> Any:
         place = np.array([self.place])
         if isinstance(self.observation_space, Dict):
-            return {"observation": place / 12, "achieved_goal": place / 12, "desired_goal": np.ones(1)}
+            return {
+                "observation": place / 12,
+                "achieved_goal": place / 12,
+                "desired_goal": np.ones(1),
+            }
         return place
 
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: Any = None
+    ) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         self.place = 5
         return self.observe(), {}
@@ -147,7 +172,9 @@ def test_discover_takes_the_observation_of_goal_environments() -> None:
         }
 
 
-def test_discover_of_an_environment_has_32_options_and_of_an_mdp_all(four_rooms: eo.MDP) -> None:
+def test_discover_of_an_environment_has_32_options_and_of_an_mdp_all(
+    four_rooms: eo.MDP,
+) -> None:
     assert len(eo.discover("eigenoptions/FourRooms-v0")) == 32
     assert len(eo.discover("FrozenLake-v1")) < 32
     assert len(eo.discover(four_rooms)) == len(eo.discover("four-rooms")) == 206
@@ -155,7 +182,9 @@ def test_discover_of_an_environment_has_32_options_and_of_an_mdp_all(four_rooms:
 
 def test_discover_look_ahead_is_bound_to_a_given_environment() -> None:
     env = gym.make("CartPole-v1")
-    options = eo.discover(env, 2, steps=300, features="fourier", order=2, policy="look-ahead")
+    options = eo.discover(
+        env, 2, steps=300, features="fourier", order=2, policy="look-ahead"
+    )
     obs, _ = env.reset(seed=0)
     assert options.choices(obs).shape == (2,)
     unbound = eo.discover("CartPole-v1", 2, steps=300, policy="look-ahead")
@@ -172,18 +201,29 @@ def car() -> Transitions:
 
 
 def test_discover_whitened_functions_have_variance_one(car: Transitions) -> None:
-    how = {"features": Fourier((-1.2, -0.07), (0.6, 0.07), order=3), "n_actions": 3, "iterations": 2}
+    how = {
+        "features": Fourier((-1.2, -0.07), (0.6, 0.07), order=3),
+        "n_actions": 3,
+        "iterations": 2,
+    }
     kept = car.obs[find_rare_transitions(car, how["features"])]
-    whitened, plain = (eo.discover(car, 6, whiten=whiten, **how) for whiten in (True, False))
+    whitened, plain = (
+        eo.discover(car, 6, whiten=whiten, **how) for whiten in (True, False)
+    )
     np.testing.assert_allclose(whitened.potential(kept).std(axis=1), 1.0, atol=1e-6)
     # Without it, the smallest eigenvalues belong to functions that are flat on the data.
     assert plain.potential(kept).std(axis=1).max() < 0.01
 
 
-def test_discover_whitened_eigenvalues_do_not_depend_on_the_scale_of_features(car: Transitions) -> None:
+def test_discover_whitened_eigenvalues_do_not_depend_on_the_scale_of_features(
+    car: Transitions,
+) -> None:
     phi, scale = Fourier((-1.2, -0.07), (0.6, 0.07), order=2), np.linspace(0.5, 1.5, 9)
     how = {"n_actions": 3, "per_cell": None, "iterations": 2}
-    first, second = (eo.discover(car, 2, features=f, **how) for f in (phi, lambda obs: phi(obs) * scale))
+    first, second = (
+        eo.discover(car, 2, features=f, **how)
+        for f in (phi, lambda obs: phi(obs) * scale)
+    )
     assert first.eigenvalues[0] == pytest.approx(second.eigenvalues[0], rel=0.05)
 
 
@@ -203,11 +243,16 @@ def test_find_rare_transitions_keeps_few_of_each_cell_and_action() -> None:
     batch = Transitions(x, np.arange(1001) % 2, x + 0.01, np.zeros(1001, dtype=bool))
     rows = find_rare_transitions(batch, Fourier((0.0,), (1.0,)), per_cell=3, n_cells=10)
     assert rows.tolist() == [0, 1, 2, 3, 4, 5, 1000]
-    assert len(find_rare_transitions(batch, Fourier((0.0,), (1.0,)), per_cell=None)) == 1001
+    assert (
+        len(find_rare_transitions(batch, Fourier((0.0,), (1.0,)), per_cell=None))
+        == 1001
+    )
 
 
 def test_read_samples_tells_numbered_states_by_the_space_or_the_type() -> None:
-    batch = Transitions(np.array([0, 3]), np.array([0, 1]), np.array([3, 1]), np.zeros(2, dtype=bool))
+    batch = Transitions(
+        np.array([0, 3]), np.array([0, 1]), np.array([3, 1]), np.zeros(2, dtype=bool)
+    )
     assert read_samples(batch).n_states == 4
     assert read_samples(batch, Discrete(9)).n_states == 9
     boxes = (np.array([[0.5], [0.2]]), [0, 1], np.array([[0.1], [0.3]]))
@@ -246,7 +291,9 @@ NAN = (np.full((3, 2), np.nan), [0, 0, 0], np.zeros((3, 2)))
         ("MountainCar-v0", {"steps": 99, "method": "covering"}, "numbered"),
     ],
 )
-def test_discover_bad_samples_raise(source: Any, settings: dict[str, Any], word: str) -> None:
+def test_discover_bad_samples_raise(
+    source: Any, settings: dict[str, Any], word: str
+) -> None:
     with pytest.raises(ValueError, match=word):
         eo.discover(source, **{"n_options": 2, **settings})
 

@@ -63,14 +63,20 @@ def detour() -> eo.OptionSet:
 
 
 def forked(mode: str = "call-and-return") -> OptionsWrapper:
-    return OptionsWrapper(Monitor(MazeEnv(fork())), detour(), GAMMA, mode, option_chance=0.05)
+    return OptionsWrapper(
+        Monitor(MazeEnv(fork())), detour(), GAMMA, mode, option_chance=0.05
+    )
 
 
 def walked(agent: Any, env: OptionsWrapper) -> int:
     """Primitive steps of one greedy episode."""
     (obs, _), steps, over = env.reset(seed=0), 0, False
     while not over:
-        masks = {"action_masks": env.action_masks()} if isinstance(agent, MaskablePPO) else {}
+        masks = (
+            {"action_masks": env.action_masks()}
+            if isinstance(agent, MaskablePPO)
+            else {}
+        )
         action, _ = agent.predict(obs, deterministic=True, **masks)
         obs, _, terminated, truncated, info = env.step(action)
         steps += info["duration"]
@@ -88,7 +94,15 @@ def dqn(**kind: Any) -> DQN:
     }
     table = {"policy_kwargs": {"net_arch": []}}  # one weight a state and action
     return DQN(
-        "MlpPolicy", forked(), 2e-2, gamma=GAMMA, seed=0, exploration_fraction=0.7, **how, **table, **kind
+        "MlpPolicy",
+        forked(),
+        2e-2,
+        gamma=GAMMA,
+        seed=0,
+        exploration_fraction=0.7,
+        **how,
+        **table,
+        **kind,
     )
 
 
@@ -102,7 +116,9 @@ def test_replay_buffer_gives_dqn_the_values_of_durations() -> None:
     assert values(stock)[SKILL] == pytest.approx(GAMMA, abs=0.05)
     assert walked(stock, forked()) == LONG
     ours = dqn(replay_buffer_class=SMDPReplayBuffer).learn(1200)
-    assert values(ours)[[0, SKILL]] == pytest.approx([GAMMA ** (SHORT - 1), GAMMA**31], abs=0.06)
+    assert values(ours)[[0, SKILL]] == pytest.approx(
+        [GAMMA ** (SHORT - 1), GAMMA**31], abs=0.06
+    )
     assert walked(ours, forked()) == SHORT
 
 
@@ -120,10 +136,17 @@ PPO_SIZE = {
     ("kind", "buffer"),
     [
         pytest.param(PPO, SMDPRolloutBuffer, id="PPO"),
-        pytest.param(MaskablePPO, SMDPMaskableRolloutBuffer, id="MaskablePPO", marks=pytest.mark.slow),
+        pytest.param(
+            MaskablePPO,
+            SMDPMaskableRolloutBuffer,
+            id="MaskablePPO",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
-def test_rollout_buffer_gives_ppo_the_values_of_durations(kind: Any, buffer: Any) -> None:
+def test_rollout_buffer_gives_ppo_the_values_of_durations(
+    kind: Any, buffer: Any
+) -> None:
     stock = kind("MlpPolicy", forked(), seed=0, **PPO_SIZE).learn(2048)
     assert walked(stock, forked()) == LONG
     ours = kind("MlpPolicy", forked(), seed=0, rollout_buffer_class=buffer, **PPO_SIZE)
@@ -132,7 +155,9 @@ def test_rollout_buffer_gives_ppo_the_values_of_durations(kind: Any, buffer: Any
 
 
 def test_step_mode_needs_no_adapter() -> None:
-    agent = MaskablePPO("MultiInputPolicy", forked("step"), seed=0, **PPO_SIZE).learn(4096)
+    agent = MaskablePPO("MultiInputPolicy", forked("step"), seed=0, **PPO_SIZE).learn(
+        4096
+    )
     assert walked(agent, forked("step")) == SHORT
 
 
@@ -147,15 +172,25 @@ def test_replay_buffer_keeps_discounts_with_their_transitions() -> None:
     assert set(seen) == set(range(45, 75))
     np.testing.assert_array_equal(batch.next_observations.numpy().ravel(), seen + 1)
     np.testing.assert_array_equal(batch.rewards.numpy().ravel(), seen)
-    np.testing.assert_array_equal(batch.dones.numpy().ravel(), seen % 2)  # a time limit is no end
-    np.testing.assert_allclose(batch.discounts.numpy().ravel(), 0.5 ** seen.astype(float))
+    np.testing.assert_array_equal(
+        batch.dones.numpy().ravel(), seen % 2
+    )  # a time limit is no end
+    np.testing.assert_allclose(
+        batch.discounts.numpy().ravel(), 0.5 ** seen.astype(float)
+    )
 
 
 def test_replay_buffer_optimize_memory_usage() -> None:
     how = {"optimize_memory_usage": True, "handle_timeout_termination": False}
     buffer = SMDPReplayBuffer(8, Discrete(100), Discrete(3), device="cpu", **how)
     for i in range(13):
-        row = np.array([i]), np.array([i + 1]), np.zeros(1, int), np.zeros(1), np.zeros(1)
+        row = (
+            np.array([i]),
+            np.array([i + 1]),
+            np.zeros(1, int),
+            np.zeros(1),
+            np.zeros(1),
+        )
         buffer.add(*row, [{"discount": 0.5}])
     batch = buffer.sample(100)
     seen = batch.observations.numpy()
@@ -164,8 +199,15 @@ def test_replay_buffer_optimize_memory_usage() -> None:
 
 
 @pytest.mark.parametrize("n_envs", [1, 3])
-def test_rollout_buffer_with_equal_discounts_is_the_parents(n_envs: int, rng: np.random.Generator) -> None:
-    size = {"buffer_size": 20, "observation_space": Discrete(9), "action_space": Discrete(3), "device": "cpu"}
+def test_rollout_buffer_with_equal_discounts_is_the_parents(
+    n_envs: int, rng: np.random.Generator
+) -> None:
+    size = {
+        "buffer_size": 20,
+        "observation_space": Discrete(9),
+        "action_space": Discrete(3),
+        "device": "cpu",
+    }
     kind = {"gae_lambda": 0.8, "gamma": 0.7, "n_envs": n_envs}
     ours, theirs = SMDPRolloutBuffer(**size, **kind), RolloutBuffer(**size, **kind)
     for _ in range(20):
@@ -180,7 +222,10 @@ def test_rollout_buffer_with_equal_discounts_is_the_parents(n_envs: int, rng: np
         ours.discounts[ours.pos] = 0.7
         ours.add(*step)
         theirs.add(*step)
-    last, dones = torch.tensor(rng.normal(size=n_envs), dtype=torch.float32), rng.random(n_envs) < 0.5
+    last, dones = (
+        torch.tensor(rng.normal(size=n_envs), dtype=torch.float32),
+        rng.random(n_envs) < 0.5,
+    )
     ours.compute_returns_and_advantage(last, dones)
     theirs.compute_returns_and_advantage(last, dones)
     np.testing.assert_allclose(ours.advantages, theirs.advantages, rtol=1e-6)
@@ -191,7 +236,10 @@ def test_callback_bootstraps_time_limits_with_the_true_discount() -> None:
     """The reward in the buffer is R + gamma**k V(last state), where SB3 alone would add gamma V; R at the goal."""
     env = gym.make("eigenoptions/Maze-v0", maze=loop()[0], max_episode_steps=10)
     env = OptionsWrapper(
-        env, make_options(np.array([[1, 1, 1, 1, 1, -1]]), 4), gamma=GAMMA, option_chance=0.05
+        env,
+        make_options(np.array([[1, 1, 1, 1, 1, -1]]), 4),
+        gamma=GAMMA,
+        option_chance=0.05,
     )
     size = {"n_steps": 64, "batch_size": 16, "rollout_buffer_class": SMDPRolloutBuffer}
     agent = PPO("MlpPolicy", env, seed=0, gamma=GAMMA, **size)
@@ -215,7 +263,9 @@ def test_callback_bootstraps_time_limits_with_the_true_discount() -> None:
 
         def _on_rollout_end(self) -> None:
             for place, expected in seen:
-                assert self.model.rollout_buffer.rewards[place, 0] == pytest.approx(expected, abs=1e-6)
+                assert self.model.rollout_buffer.rewards[place, 0] == pytest.approx(
+                    expected, abs=1e-6
+                )
 
     agent.learn(64, callback=Watch())
     assert kinds == {True, False}
@@ -231,8 +281,14 @@ def loop() -> tuple[eo.MDP, eo.OptionSet]:
 
 def table_agent(**given: Any) -> tuple[OptionsDQN, OptionsWrapper]:
     mdp, options = loop()
-    env = OptionsWrapper(MazeEnv(mdp), options, gamma=GAMMA, option_chance=0.05, **given)
-    table = {"policy_kwargs": {"net_arch": []}, "learning_rate": 1e-3, "buffer_size": 2000}
+    env = OptionsWrapper(
+        MazeEnv(mdp), options, gamma=GAMMA, option_chance=0.05, **given
+    )
+    table = {
+        "policy_kwargs": {"net_arch": []},
+        "learning_rate": 1e-3,
+        "buffer_size": 2000,
+    }
     return OptionsDQN("MlpPolicy", env, gamma=GAMMA, seed=0, device="cpu", **table), env
 
 
@@ -250,7 +306,12 @@ def every_decision(agent: OptionsDQN, env: OptionsWrapper) -> None:
             _, info = env.reset(options={"start": state})
             if info["action_mask"][action]:
                 obs, reward, terminated, _, info = env.step(action)
-                row = np.array([state]), np.array([obs]), np.array([action]), np.array([reward])
+                row = (
+                    np.array([state]),
+                    np.array([obs]),
+                    np.array([action]),
+                    np.array([reward]),
+                )
                 agent.replay_buffer.add(*row, np.array([float(terminated)]), [info])
 
 
@@ -267,8 +328,12 @@ def test_targets_of_exact_values_are_exact(record_steps: bool) -> None:
     # 5 states of 4 actions, options right from 3 states and left from 2; inside are 3 + 2 + 1 and 1 + 2 steps.
     assert agent.replay_buffer.size() == 25 + (9 if record_steps else 0)
     batch = agent.replay_buffer._get_samples(np.arange(agent.replay_buffer.size()))
-    state, action = (part.numpy().ravel().astype(int) for part in (batch.observations, batch.actions))
-    np.testing.assert_allclose(agent.targets(batch).numpy().ravel(), exact[state, action], rtol=1e-5)
+    state, action = (
+        part.numpy().ravel().astype(int) for part in (batch.observations, batch.actions)
+    )
+    np.testing.assert_allclose(
+        agent.targets(batch).numpy().ravel(), exact[state, action], rtol=1e-5
+    )
 
 
 def test_double_targets_choose_by_the_network() -> None:
@@ -280,7 +345,9 @@ def test_double_targets_choose_by_the_network() -> None:
     set_values(agent.q_net, ours)
     set_values(agent.q_net_target, theirs)
     one, state = torch.ones(1, 1), torch.ones(1, 1, dtype=torch.int64)
-    batch = Samples(state, state, state, 0 * one, one, 0.5 * one, torch.tensor([[1.0] * 5 + [0.0]]))
+    batch = Samples(
+        state, state, state, 0 * one, one, 0.5 * one, torch.tensor([[1.0] * 5 + [0.0]])
+    )
     assert agent.targets(batch).item() == 1 + 0.5 * 3
     agent.double = False
     assert agent.targets(batch).item() == 1 + 0.5 * 8
@@ -300,13 +367,18 @@ def test_train_converges_to_exact_values() -> None:
         with torch.no_grad():
             return np.abs(agent.q_net(torch.arange(6)).numpy() - exact)
 
-    assert trained(exact, 5).max() < 6e-3  # Adam turns rounding into steps of the learning rate
+    assert (
+        trained(exact, 5).max() < 6e-3
+    )  # Adam turns rounding into steps of the learning rate
     may = np.concatenate([np.ones((6, 4), bool), (options.policy >= 0).T], axis=1)[:5]
     assert trained(exact + 0.05, 30)[:5][may].mean() < 0.03
     set_values(agent.q_net, exact)
     masks = np.zeros(6)
     masks[[0, 3]] = 1
-    assert agent.predict(np.array(2), deterministic=True, action_masks=masks)[0] in (0, 3)
+    assert agent.predict(np.array(2), deterministic=True, action_masks=masks)[0] in (
+        0,
+        3,
+    )
 
 
 def test_dqn_explores_by_the_action_space() -> None:
@@ -314,7 +386,9 @@ def test_dqn_explores_by_the_action_space() -> None:
     mdp, options = loop()
     for kind in (DQN, OptionsDQN):
         env = OptionsWrapper(MazeEnv(mdp), options, gamma=GAMMA, option_chance=0.3)
-        agent = kind("MlpPolicy", env, gamma=GAMMA, seed=0, learning_starts=10_000, device="cpu")
+        agent = kind(
+            "MlpPolicy", env, gamma=GAMMA, seed=0, learning_starts=10_000, device="cpu"
+        )
         chosen: list[tuple[int, bool]] = []
 
         def watch(seen: dict[str, Any], _: Any, chosen: list[Any] = chosen) -> bool:
@@ -340,7 +414,9 @@ def test_prefer_actions_sets_the_initial_probability(kind: Any) -> None:
     )
     prefer_actions(agent, 0.05)
     chances = agent.policy.get_distribution(torch.arange(6)).distribution.probs
-    np.testing.assert_allclose(chances[:, 4:].sum(dim=1).detach().numpy(), 0.05, rtol=0.1)
+    np.testing.assert_allclose(
+        chances[:, 4:].sum(dim=1).detach().numpy(), 0.05, rtol=0.1
+    )
     with pytest.raises(ValueError, match="option_chance"):
         prefer_actions(agent, 0.0)
     with pytest.raises(ValueError, match="OptionsWrapper"):
@@ -351,11 +427,18 @@ def test_prefer_actions_sets_the_initial_probability(kind: Any) -> None:
 def test_dqn_begins_with_actions(kind: Any) -> None:
     """The greedy choice of a new agent is no option in any state."""
     mdp, options = loop()
-    env = OptionsWrapper(MazeEnv(mdp), make_options(np.tile(options.policy, (8, 1)), 4), option_chance=0.05)
+    env = OptionsWrapper(
+        MazeEnv(mdp),
+        make_options(np.tile(options.policy, (8, 1)), 4),
+        option_chance=0.05,
+    )
     for seed in range(5):
         agent = kind("MlpPolicy", env, seed=seed)
         if kind is DQN:
-            assert seed > 0 or (agent.predict(np.arange(6), deterministic=True)[0] >= 4).any()
+            assert (
+                seed > 0
+                or (agent.predict(np.arange(6), deterministic=True)[0] >= 4).any()
+            )
             prefer_actions(agent)
         assert (agent.predict(np.arange(6), deterministic=True)[0] < 4).all()
 
@@ -364,10 +447,21 @@ def test_missing_parts_raise() -> None:
     bare = PPO("MlpPolicy", forked(), n_steps=8, batch_size=8)
     with pytest.raises(ValueError, match="SMDPRolloutBuffer"):
         bare.learn(8, callback=SMDPDiscounts())
-    alone = PPO("MlpPolicy", forked(), n_steps=8, batch_size=8, rollout_buffer_class=SMDPRolloutBuffer)
+    alone = PPO(
+        "MlpPolicy",
+        forked(),
+        n_steps=8,
+        batch_size=8,
+        rollout_buffer_class=SMDPRolloutBuffer,
+    )
     with pytest.raises(ValueError, match="SMDPDiscounts"):
         alone.learn(8)
-    unwrapped = DQN("MlpPolicy", MazeEnv(fork()), replay_buffer_class=SMDPReplayBuffer, learning_starts=4)
+    unwrapped = DQN(
+        "MlpPolicy",
+        MazeEnv(fork()),
+        replay_buffer_class=SMDPReplayBuffer,
+        learning_starts=4,
+    )
     with pytest.raises(ValueError, match="OptionsWrapper"):
         unwrapped.learn(8)
     with pytest.raises(ValueError, match="q_net"):
@@ -376,13 +470,24 @@ def test_missing_parts_raise() -> None:
         OptionsDQN("MlpPolicy", forked(), n_steps=3)
 
 
-@pytest.mark.parametrize("settings", [{"optimize_memory_usage": True}, {"n_envs": 2}], ids=str)
-def test_replay_buffer_refuses_steps_that_it_cannot_store(settings: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "settings", [{"optimize_memory_usage": True}, {"n_envs": 2}], ids=str
+)
+def test_replay_buffer_refuses_steps_that_it_cannot_store(
+    settings: dict[str, Any],
+) -> None:
     """With optimize_memory_usage the row below a decision would be its own first step, not its next observation."""
-    n_envs, memory = settings.get("n_envs", 1), settings.get("optimize_memory_usage", False)
+    n_envs, memory = (
+        settings.get("n_envs", 1),
+        settings.get("optimize_memory_usage", False),
+    )
     how = {"optimize_memory_usage": memory, "handle_timeout_termination": False}
-    buffer = SMDPReplayBuffer(20, Discrete(38), Discrete(3), n_envs=n_envs, device="cpu", **how)
-    env = OptionsWrapper(MazeEnv(fork()), detour(), GAMMA, option_chance=0.05, record_steps=True)
+    buffer = SMDPReplayBuffer(
+        20, Discrete(38), Discrete(3), n_envs=n_envs, device="cpu", **how
+    )
+    env = OptionsWrapper(
+        MazeEnv(fork()), detour(), GAMMA, option_chance=0.05, record_steps=True
+    )
     env.reset(seed=0)
     obs, reward, _, _, info = env.step(SKILL)
     row = (np.full(n_envs, value) for value in (0, obs, SKILL, reward, 0.0))

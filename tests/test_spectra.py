@@ -106,14 +106,26 @@ CYCLE_8 = 1 - np.cos(2 * np.pi * np.arange(8) / 8)
         (complete(20), "normalized", [0, *[20 / 19] * 19]),
         (star(25), "combinatorial", [0, *[1] * 23, 25]),
         (star(25), "normalized", [0, *[1] * 23, 2]),
-        (hypercube(7), "normalized", np.sort([2.0 * bin(i).count("1") / 7 for i in range(128)])),
+        (
+            hypercube(7),
+            "normalized",
+            np.sort([2.0 * bin(i).count("1") / 7 for i in range(128)]),
+        ),
         (
             product(path(9), path(7)),
             "combinatorial",
             np.sort(np.add.outer(path_values(9), path_values(7)).ravel()),
         ),
-        (product(cycle(8), cycle(8)), "normalized", np.sort(np.add.outer(CYCLE_8, CYCLE_8).ravel()) / 2),
-        (together(complete(5), complete(5), csr_array((2, 2))), "combinatorial", [0] * 4 + [5] * 8),
+        (
+            product(cycle(8), cycle(8)),
+            "normalized",
+            np.sort(np.add.outer(CYCLE_8, CYCLE_8).ravel()) / 2,
+        ),
+        (
+            together(complete(5), complete(5), csr_array((2, 2))),
+            "combinatorial",
+            [0] * 4 + [5] * 8,
+        ),
     ],
 )
 def test_spectrum_of_known_graph_is_its_closed_form(W, operator, values):
@@ -146,7 +158,9 @@ def test_laplacian_is_its_definition(seed, operator):
     W = random_graph(seed)
     L = eo.laplacian(W, operator)
     expected = reference.dense_laplacian(W, operator)
-    assert_allclose(L.toarray(), expected, rtol=0, atol=1e-12 * max(abs(expected).max(), 1))
+    assert_allclose(
+        L.toarray(), expected, rtol=0, atol=1e-12 * max(abs(expected).max(), 1)
+    )
     if operator != "random-walk":
         assert abs(L - L.T).nnz == 0
 
@@ -187,7 +201,9 @@ def test_spectrum_of_successor_inverts_the_discounted_walk(four_rooms):
         psi = np.linalg.inv(np.eye(104) - gamma * P)
         assert_allclose(psi @ sp.vectors, sp.vectors * sp.values, atol=1e-11)
         assert_allclose(sp.values, np.sort(np.linalg.eigvals(psi).real)[::-1][:6])
-        assert_array_equal(sp.vectors, eo.spectrum(W, 6, operator="random-walk").vectors)
+        assert_array_equal(
+            sp.vectors, eo.spectrum(W, 6, operator="random-walk").vectors
+        )
 
 
 # The canonical basis ----------------------------------------------------------------------------------------
@@ -200,9 +216,14 @@ def test_canonical_basis_of_rotated_space_is_the_same(seed):
     bounds = np.unique([0, *rng.integers(1, n, 3), n])
     values = np.repeat(np.arange(len(bounds) - 1.0), np.diff(bounds))
     rows = np.linalg.qr(rng.standard_normal((n, n)))[0]
-    expected = np.concatenate([reference.canonical(rows[a:b]) for a, b in pairwise(bounds)]).T
+    expected = np.concatenate(
+        [reference.canonical(rows[a:b]) for a, b in pairwise(bounds)]
+    ).T
     for low, high in pairwise(bounds):
-        rows[low:high] = np.linalg.qr(rng.standard_normal((high - low, high - low)))[0] @ rows[low:high]
+        rows[low:high] = (
+            np.linalg.qr(rng.standard_normal((high - low, high - low)))[0]
+            @ rows[low:high]
+        )
     assert_allclose(canonical_basis(values, rows.T), expected, atol=1e-8)
 
 
@@ -210,7 +231,9 @@ def test_cluster_bounds_separate_where_there_is_a_gap():
     assert cluster_bounds(np.zeros(0)).tolist() == [0]
     assert cluster_bounds(np.array([1.0])).tolist() == [0, 1]
     assert cluster_bounds(np.array([1e-9, 2e-9, 2e-9 + 1e-14])).tolist() == [0, 1, 3]
-    assert cluster_bounds(np.array([1.0, 1 + 1e-10, 1 + 2e-10, 1.1]) * 1e6, 1e6).tolist() == [0, 3, 4]
+    assert cluster_bounds(
+        np.array([1.0, 1 + 1e-10, 1 + 2e-10, 1.1]) * 1e6, 1e6
+    ).tolist() == [0, 3, 4]
 
 
 # Dense and sparse solver, seeds -------------------------------------------------------------------------------
@@ -224,7 +247,10 @@ LARGE = {
     "torus 20x20": (product(cycle(20), cycle(20)), 30),
     "hypercube 9": (hypercube(9), 15),
     "three copies": (together(*[rooms(2, 3, 5)] * 3), 40),
-    "copies and lone states": (together(csr_array((3, 3)), *[path(40)] * 9, csr_array((200, 200))), 240),
+    "copies and lone states": (
+        together(csr_array((3, 3)), *[path(40)] * 9, csr_array((200, 200))),
+        240,
+    ),
     "star": (star(400), 3),
     "complete": (complete(310), 3),
     "random maze": (random_maze(3, 26, 26, 0.25), 40),
@@ -240,7 +266,9 @@ def test_spectrum_by_any_solver_and_seed_has_the_same_vectors(name, operator):
     assert W.shape[0] > MIN_SPARSE_STATES
     dense = eo.spectrum(W, operator=operator)
     first, second = (eo.spectrum(W, k, operator, rng=seed) for seed in (0, 1))
-    assert_allclose(first.values, dense.values[:k], rtol=0, atol=1e-13 * dense.values[-1])
+    assert_allclose(
+        first.values, dense.values[:k], rtol=0, atol=1e-13 * dense.values[-1]
+    )
     assert max(distance(first, second), distance(first, dense)) < 1e-11
     assert distance(eo.spectrum(W, k - 1, operator), first) < 1e-11
 
@@ -249,7 +277,10 @@ def test_spectrum_by_any_solver_and_seed_has_the_same_vectors(name, operator):
 @given(st.integers(0, 10**6), st.sampled_from(OPERATORS), st.integers(1, 20))
 def test_spectrum_of_random_maze_by_both_solvers_is_the_same(seed, operator, k):
     W = random_maze(seed, 24, 24)
-    dense, sparse = eo.spectrum(W, operator=operator), eo.spectrum(W, k, operator, rng=seed + 1)
+    dense, sparse = (
+        eo.spectrum(W, operator=operator),
+        eo.spectrum(W, k, operator, rng=seed + 1),
+    )
     assert_allclose(sparse.values, dense.values[:k], rtol=0, atol=1e-12)
     assert distance(sparse, dense) < 1e-9
 
@@ -263,23 +294,36 @@ def test_spectrum_with_smaller_k_has_the_first_columns(seed, data):
     assert distance(some, full) < 1e-9 + 1e-14 / separation(full.values, W.shape[0])
 
 
-@pytest.mark.parametrize("W", [rooms(5, 5, 3), together(rooms(4, 4, 3), rooms(4, 4, 3))])
+@pytest.mark.parametrize(
+    "W", [rooms(5, 5, 3), together(rooms(4, 4, 3), rooms(4, 4, 3))]
+)
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_spectrum_of_nearly_equal_eigenvalues_keeps_its_basis(W, operator):
     """Rooms that hardly feel each other have eigenvalues 1e-8 apart."""
     dense = eo.spectrum(W, operator=operator)
     for seed in range(2):
-        assert distance(eo.spectrum(W, W.shape[0] // 4, operator, rng=seed), dense) < 1e-9
+        assert (
+            distance(eo.spectrum(W, W.shape[0] // 4, operator, rng=seed), dense) < 1e-9
+        )
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
 def test_spectrum_of_scaled_weights_has_the_same_vectors(scale):
-    for W in (rooms(4, 4, 5), random_maze(1), together(path(9), star(9), csr_array((2, 2)))):
+    for W in (
+        rooms(4, 4, 5),
+        random_maze(1),
+        together(path(9), star(9), csr_array((2, 2))),
+    ):
         for operator in OPERATORS:
             k = min(40, W.shape[0])
-            plain, scaled = eo.spectrum(W, k, operator), eo.spectrum(csr_array(W * scale), k, operator)
+            plain, scaled = (
+                eo.spectrum(W, k, operator),
+                eo.spectrum(csr_array(W * scale), k, operator),
+            )
             factor = scale if operator == "combinatorial" else 1.0
-            assert_allclose(scaled.values, plain.values * factor, rtol=0, atol=1e-12 * factor)
+            assert_allclose(
+                scaled.values, plain.values * factor, rtol=0, atol=1e-12 * factor
+            )
             assert distance(scaled, plain) < 1e-9
 
 
@@ -301,7 +345,9 @@ def test_spectrum_with_a_very_weak_link_is_exact(weight, operator):
 def test_spectrum_of_relabelled_states_is_permuted():
     """With generic weights no entries are equal, so that not even a sign depends on the numbering."""
     rng = np.random.default_rng(5)
-    W = np.triu(rng.random((30, 30)) * (rng.random((30, 30)) < 0.2), 1) + np.diag(rng.random(29), 1)
+    W = np.triu(rng.random((30, 30)) * (rng.random((30, 30)) < 0.2), 1) + np.diag(
+        rng.random(29), 1
+    )
     W = csr_array(W + W.T)
     order = rng.permutation(30)
     a, b = eo.spectrum(W, 12), eo.spectrum(csr_array(W[order][:, order]), 12)
@@ -316,9 +362,21 @@ def test_spectrum_of_any_array_format_is_the_same():
     W = random_maze(0)
     coo = W.tocoo()
     halves = (np.tile(coo.data / 2, 2), (np.tile(coo.row, 2), np.tile(coo.col, 2)))
-    zero = (np.append(coo.data, [0.0, 0.0]), (np.append(coo.row, [0, 9]), np.append(coo.col, [9, 0])))
-    long = csr_array((W.data, W.indices.astype(np.int64), W.indptr.astype(np.int64)), shape=W.shape)
-    formats = [W.toarray(), csr_matrix(W), W.tocsc(), coo, long, csr_array(W.astype(np.float32))]
+    zero = (
+        np.append(coo.data, [0.0, 0.0]),
+        (np.append(coo.row, [0, 9]), np.append(coo.col, [9, 0])),
+    )
+    long = csr_array(
+        (W.data, W.indices.astype(np.int64), W.indptr.astype(np.int64)), shape=W.shape
+    )
+    formats = [
+        W.toarray(),
+        csr_matrix(W),
+        W.tocsc(),
+        coo,
+        long,
+        csr_array(W.astype(np.float32)),
+    ]
     formats += [csr_array(entries, shape=W.shape) for entries in (halves, zero)]
     expected = eo.spectrum(W, 10)
     for other in formats:
@@ -326,7 +384,11 @@ def test_spectrum_of_any_array_format_is_the_same():
     # A loop changes nothing where degrees do not matter.
     loops = csr_array(W + diags_array(np.ones(W.shape[0])))
     combinatorial = eo.spectrum(W, 10, "combinatorial")
-    assert_allclose(eo.spectrum(loops, 10, "combinatorial").vectors, combinatorial.vectors, atol=1e-12)
+    assert_allclose(
+        eo.spectrum(loops, 10, "combinatorial").vectors,
+        combinatorial.vectors,
+        atol=1e-12,
+    )
 
 
 @pytest.mark.parametrize("operator", [*OPERATORS, "successor"])
@@ -335,16 +397,27 @@ def test_spectrum_of_wide_weights_is_verified_or_refused(operator, decades):
     rng = np.random.default_rng(decades)
     n_refused = 0
     for n in rng.integers(3, 30, 8):
-        W = np.triu(10.0 ** rng.uniform(-decades, decades, (n, n)) * (rng.random((n, n)) < 0.5), 1)
+        W = np.triu(
+            10.0 ** rng.uniform(-decades, decades, (n, n)) * (rng.random((n, n)) < 0.5),
+            1,
+        )
         W = csr_array(W + W.T)
         try:
             sp = eo.spectrum(W, None, operator)
         except ValueError as error:
             n_refused += "weights range too widely" in str(error)
             continue
-        values = 1.0 - (1.0 - 1.0 / sp.values) / 0.99 if operator == "successor" else sp.values
-        L = eo.laplacian(W, "random-walk" if operator == "successor" else operator).toarray()
-        assert np.abs(L @ sp.vectors - sp.vectors * values).max() <= 2e-8 * np.abs(L).max()
+        values = (
+            1.0 - (1.0 - 1.0 / sp.values) / 0.99
+            if operator == "successor"
+            else sp.values
+        )
+        L = eo.laplacian(
+            W, "random-walk" if operator == "successor" else operator
+        ).toarray()
+        assert (
+            np.abs(L @ sp.vectors - sp.vectors * values).max() <= 2e-8 * np.abs(L).max()
+        )
     assert n_refused == 0 or (decades > 6 and operator in ("random-walk", "successor"))
 
 
@@ -362,7 +435,14 @@ def test_spectrum_of_wide_weights_is_verified_or_refused(operator, decades):
         ({"W": [0, 1]}, "list"),
         ({"W": eo.maze("...")}, "graph"),
         ({"W": np.array([[0.0, 1.0], [0.0, 0.0]])}, "symmetric"),
-        ({"W": np.array([[0.0, 1e308, 1e308], [1e308, 0.0, 0.0], [1e308, 0.0, 0.0]])}, "finite"),
+        (
+            {
+                "W": np.array(
+                    [[0.0, 1e308, 1e308], [1e308, 0.0, 0.0], [1e308, 0.0, 0.0]]
+                )
+            },
+            "finite",
+        ),
     ],
 )
 def test_spectrum_of_bad_input_raises(change, word):
@@ -397,12 +477,17 @@ def test_spectrum_record_is_read_only_and_short():
     sp = eo.spectrum(path(9), 6, "combinatorial")
     assert not sp.values.flags.writeable
     assert not sp.vectors.flags.writeable
-    assert repr(sp) == "Spectrum(6 of dimension 9, combinatorial: 0, 0.1206, 0.4679, 1, 1.653, ...)"
+    assert (
+        repr(sp)
+        == "Spectrum(6 of dimension 9, combinatorial: 0, 0.1206, 0.4679, 1, 1.653, ...)"
+    )
 
 
 def random_weights(seed, n=12):
     rng = np.random.default_rng(seed)
-    W = np.triu(rng.random((n, n)) * (rng.random((n, n)) < 0.5), 1) + np.diag(np.ones(n - 1), 1)
+    W = np.triu(rng.random((n, n)) * (rng.random((n, n)) < 0.5), 1) + np.diag(
+        np.ones(n - 1), 1
+    )
     return csr_array(W + W.T)
 
 
@@ -414,7 +499,9 @@ def test_embedding_by_commute_time_is_the_time_there_and_back():
     hitting = np.zeros((n, n))
     for goal in range(n):
         others = np.arange(n) != goal
-        hitting[others, goal] = np.linalg.solve(np.eye(n - 1) - P[others][:, others], np.ones(n - 1))
+        hitting[others, goal] = np.linalg.solve(
+            np.eye(n - 1) - P[others][:, others], np.ones(n - 1)
+        )
     square = ((rows[:, None] - rows[None]) ** 2).sum(axis=2) * degree.sum()
     assert_allclose(square, hitting + hitting.T, atol=1e-9)
 

@@ -34,10 +34,19 @@ def contents(options):
     """All that a set holds, as bytes and plain values."""
     mdp = options.mdp
     return (
-        *((a.dtype.str, a.shape, a.tobytes()) for a in (options.policy, options.value, options.eigenvalues)),
+        *(
+            (a.dtype.str, a.shape, a.tobytes())
+            for a in (options.policy, options.value, options.eigenvalues)
+        ),
         None if mdp.coords is None else mdp.coords.tobytes(),
         (mdp.fingerprint, mdp.start, mdp.goal, mdp.name, mdp.legend),
-        (options.labels, options.indices, options.signs, options.goals, options.provenance),
+        (
+            options.labels,
+            options.indices,
+            options.signs,
+            options.goals,
+            options.provenance,
+        ),
     )
 
 
@@ -47,9 +56,13 @@ def contents(options):
 def test_loaded_options_are_the_saved_ones(options, file):
     loaded = eo.load_options(file)
     assert contents(loaded) == contents(options)
-    assert contents(eo.load_options(str(file), mdp=eo.maze("i-maze"))) == contents(options)
+    assert contents(eo.load_options(str(file), mdp=eo.maze("i-maze"))) == contents(
+        options
+    )
     assert loaded.purposes[0].potential is None
-    assert eo.diffusion_time(loaded.mdp, loaded) == eo.diffusion_time(options.mdp, options)
+    assert eo.diffusion_time(loaded.mdp, loaded) == eo.diffusion_time(
+        options.mdp, options
+    )
     assert os.listdir(file.parent) == [file.name]
 
 
@@ -57,10 +70,24 @@ def test_loaded_options_are_the_saved_ones(options, file):
     "options",
     [
         eo.solve(eo.maze("S.G"), []),
-        OptionSet(eo.MDP(np.ones((3, 130, 3)) / 3), np.array([[0, 129, -1]], dtype=">i4"), [[1, 2, 0]]),
-        OptionSet(eo.maze(".."), [[1, 0]], purposes=[Purpose([0, 1], "ü→\n'\"<b>", goal=np.int8(1))]),
-        OptionSet(eo.maze("S.G"), [[1, 1, -1]], provenance={"deep": {"list": [1, None, "x", np.int64(3)]}}),
-        OptionSet(eo.MDP(np.eye(2)[:, None], reward=[1.0, 2.0], legend="stay"), [[0, -1]]),
+        OptionSet(
+            eo.MDP(np.ones((3, 130, 3)) / 3),
+            np.array([[0, 129, -1]], dtype=">i4"),
+            [[1, 2, 0]],
+        ),
+        OptionSet(
+            eo.maze(".."),
+            [[1, 0]],
+            purposes=[Purpose([0, 1], "ü→\n'\"<b>", goal=np.int8(1))],
+        ),
+        OptionSet(
+            eo.maze("S.G"),
+            [[1, 1, -1]],
+            provenance={"deep": {"list": [1, None, "x", np.int64(3)]}},
+        ),
+        OptionSet(
+            eo.MDP(np.eye(2)[:, None], reward=[1.0, 2.0], legend="stay"), [[0, -1]]
+        ),
         eo.discover(make_slippery(eo.maze("i-maze")), 2),
     ],
     ids=repr,
@@ -76,7 +103,9 @@ def test_unusual_options_survive_a_round_trip(options, tmp_path):
     assert len(eo.load_options(tmp_path / "a")) == len(options)
 
 
-@pytest.mark.parametrize("only", [0, -1, np.int64(2), slice(1, 3), slice(None, None, -2), [2, 0, 2], []])
+@pytest.mark.parametrize(
+    "only", [0, -1, np.int64(2), slice(1, 3), slice(None, None, -2), [2, 0, 2], []]
+)
 def test_only_selects_as_an_index_does(options, file, only):
     index = [only] if isinstance(only, int | np.integer) else only
     assert contents(eo.load_options(file, only=only)) == contents(options[index])
@@ -125,13 +154,23 @@ def test_flipped_bit_never_gets_through(tmp_path):
 
 def test_shorter_and_longer_files_are_refused(file):
     raw = file.read_bytes()
-    for data in (raw[:0], raw[:7], raw[:60], raw[: len(raw) // 2], raw[:-1], raw + b"\0", b"PK\x03\x04"):
+    for data in (
+        raw[:0],
+        raw[:7],
+        raw[:60],
+        raw[: len(raw) // 2],
+        raw[:-1],
+        raw + b"\0",
+        b"PK\x03\x04",
+    ):
         file.write_bytes(data)
         with pytest.raises(ValueError, match="damaged"):
             eo.load_options(file)
 
 
-def test_files_of_other_programs_kinds_and_versions_are_refused(options, tmp_path, monkeypatch):
+def test_files_of_other_programs_kinds_and_versions_are_refused(
+    options, tmp_path, monkeypatch
+):
     path = tmp_path / "other"
     path.write_bytes(save({"policy": options.policy}))
     with pytest.raises(ValueError, match="not a file of eigenoptions"):
@@ -154,7 +193,14 @@ def test_files_of_other_programs_kinds_and_versions_are_refused(options, tmp_pat
         *({name: None} for name in ("purposes", "provenance", "mdp", "state_space")),
         *({"purposes": bad} for bad in (5, [{}] * 3, "text")),
         *({"provenance": bad} for bad in (3, "text", [1])),
-        *({"mdp": bad} for bad in ([], {"start": 99, "goal": None, "name": "", "legend": ""}, {"legend": 5})),
+        *(
+            {"mdp": bad}
+            for bad in (
+                [],
+                {"start": 99, "goal": None, "name": "", "legend": ""},
+                {"legend": 5},
+            )
+        ),
         {"state_space": "0" * 32},
     ],
     ids=lambda header: repr(header)[:30],
@@ -252,4 +298,6 @@ def test_write_of_what_json_cannot_hold_is_refused(options, tmp_path):
 def test_arrays_of_a_file_are_plain_safetensors(options, file):
     arrays = load(file.read_bytes())
     np.testing.assert_array_equal(arrays["policy"], options.policy)
-    np.testing.assert_array_equal(arrays["transition.indices"], options.mdp.transition.indices)
+    np.testing.assert_array_equal(
+        arrays["transition.indices"], options.mdp.transition.indices
+    )

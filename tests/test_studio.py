@@ -24,16 +24,26 @@ from eigenoptions.cli import main
 from eigenoptions.mdp.maps import open_map, perfect_map, rooms_map
 from eigenoptions.studio import _Handler, draw_rows, write_studio
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))),
+    None,
+)
 if BROWSER is None:
-    pytest.skip("no chromium on this machine: the page is not tested", allow_module_level=True)
+    pytest.skip(
+        "no chromium on this machine: the page is not tested", allow_module_level=True
+    )
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright  # noqa: E402
 
 # Loaded machines are slow; a condition that holds is seen at once all the same.
 TIMEOUT = 120_000.0
 expect.set_options(timeout=TIMEOUT)
-FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+]
 MAZES = {
     **{name: "\n".join(draw_rows(eo.maze(name))) for name in eo.mazes()},
     "pieces": "...#...\n.S.#..G",
@@ -56,7 +66,9 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The written folder, served by a plain web server."""
     folder = tmp_path_factory.mktemp("studio")
     assert main(["studio", "--out", str(folder)]) == 0
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, directory=str(folder)))
+    server = ThreadingHTTPServer(
+        ("127.0.0.1", 0), partial(_Handler, directory=str(folder))
+    )
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/"
     server.shutdown()
@@ -66,7 +78,9 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=BROWSER, args=FLAGS, timeout=TIMEOUT)
+        started = playwright.chromium.launch(
+            executable_path=BROWSER, args=FLAGS, timeout=TIMEOUT
+        )
         yield started
         started.close()
 
@@ -79,12 +93,24 @@ def open_page(browser: Browser, address: str) -> Iterator[Opens]:
 
     def visit(link: str = "", width: int = 1280, **settings: Any) -> Page:
         size: Any = {"width": width, "height": 844 if width < 500 else 900}
-        contexts.append(browser.new_context(viewport=size, reduced_motion="reduce", **settings))
+        contexts.append(
+            browser.new_context(viewport=size, reduced_motion="reduce", **settings)
+        )
         page = contexts[-1].new_page()
         page.set_default_timeout(TIMEOUT)
-        page.on("console", lambda m: troubles.append(m.text) if m.type in ("error", "warning") else None)
+        page.on(
+            "console",
+            lambda m: (
+                troubles.append(m.text) if m.type in ("error", "warning") else None
+            ),
+        )
         page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.on("request", lambda r: None if r.url.startswith((address, "blob:")) else troubles.append(r.url))
+        page.on(
+            "request",
+            lambda r: (
+                None if r.url.startswith((address, "blob:")) else troubles.append(r.url)
+            ),
+        )
         page.goto(address + link)
         page.wait_for_selector("html[data-ready]")
         return page
@@ -102,7 +128,9 @@ def engine(browser: Browser, address: str) -> Iterator[Callable[[str, Any], Any]
     page.set_default_timeout(TIMEOUT)
     page.goto(f"{address}icon.svg")
     names = ("algebra", "model", "methods", "walks", "engine")
-    imports = "".join(f"Object.assign(m, await import('{address}{name}.js'));" for name in names)
+    imports = "".join(
+        f"Object.assign(m, await import('{address}{name}.js'));" for name in names
+    )
     yield lambda script, given: page.evaluate(
         f"async (given) => {{ const m = {{}}; {imports} {script} }}", given
     )
@@ -110,7 +138,13 @@ def engine(browser: Browser, address: str) -> Iterator[Callable[[str, Any], Any]
 
 
 def make_request(text: str, **settings: Any) -> dict[str, Any]:
-    usual = {"n_options": 8, "operator": "normalized", "gamma": 0.9, "option_chance": None, "seed": 0}
+    usual = {
+        "n_options": 8,
+        "operator": "normalized",
+        "gamma": 0.9,
+        "option_chance": None,
+        "seed": 0,
+    }
     return {"map": text, "shown": 12, **usual, **settings}
 
 
@@ -125,7 +159,10 @@ def click_cell(page: Page, row: int, column: int) -> None:
     box = page.locator("#board").bounding_box()
     assert box is not None
     rows, columns = int(page.input_value("#rows")), int(page.input_value("#cols"))
-    place = {"x": (column + 0.5) * box["width"] / columns, "y": (row + 0.5) * box["height"] / rows}
+    place = {
+        "x": (column + 0.5) * box["width"] / columns,
+        "y": (row + 0.5) * box["height"] / rows,
+    }
     page.locator("#board").click(position=place)  # type: ignore[arg-type]
 
 
@@ -151,8 +188,14 @@ def test_spectrum_and_options_are_those_of_the_library(engine, name):
     mdp = eo.maze(MAZES[name] + "\n")
     cases = [("normalized", 0.9), ("normalized", 0.5)]
     if name in ("four-rooms", "symmetric", "pieces", "ring"):
-        cases += [(operator, 0.9) for operator in ("combinatorial", "random-walk", "successor")]
-    requests = [make_request(MAZES[name], operator=operator, gamma=gamma) for operator, gamma in cases]
+        cases += [
+            (operator, 0.9)
+            for operator in ("combinatorial", "random-walk", "successor")
+        ]
+    requests = [
+        make_request(MAZES[name], operator=operator, gamma=gamma)
+        for operator, gamma in cases
+    ]
     answers = engine(
         """return given.map((body) => { const p = m.ANSWERS.picture(body);
             const {labels, eigenvalues, mean_length, pieces} = p;
@@ -168,14 +211,20 @@ def test_spectrum_and_options_are_those_of_the_library(engine, name):
         n = len(answer["labels"])
         assert zeros == spectrum.n_zero
         assert answer["labels"] == list(options.labels)[:n]
-        assert answer["eigenvalues"] == pytest.approx(spectrum.values[zeros:][: n // 2], rel=1e-9)
-        assert answer["vectors"] == pytest.approx(spectrum.vectors[:, zeros:].T[: n // 2].ravel(), abs=1e-6)
+        assert answer["eigenvalues"] == pytest.approx(
+            spectrum.values[zeros:][: n // 2], rel=1e-9
+        )
+        assert answer["vectors"] == pytest.approx(
+            spectrum.vectors[:, zeros:].T[: n // 2].ravel(), abs=1e-6
+        )
         assert answer["policies"] == options.policy[:n].ravel().tolist()
         assert answer["values"] == pytest.approx(options.value[:n].ravel(), abs=1e-6)
         assert answer["mean_length"] == pytest.approx(options.mean_length[:n])
 
 
-@pytest.mark.parametrize("name", [name for name in MAZES if name not in ("pieces", "large")])
+@pytest.mark.parametrize(
+    "name", [name for name in MAZES if name not in ("pieces", "large")]
+)
 @pytest.mark.parametrize("chance", [None, 0.1])
 def test_diffusion_times_are_those_of_the_library(engine, name, chance):
     mdp = eo.maze(MAZES[name] + "\n")
@@ -186,7 +235,9 @@ def test_diffusion_times_are_those_of_the_library(engine, name, chance):
         return Array.from({length: given[1] + 1}, (_, n) => walks.time(n, n ? given[2] : null));""",
         [MAZES[name], len(options), chance],
     )
-    for time, exact in zip(times, eo.diffusion_curve(mdp, options, option_chance=chance), strict=True):
+    for time, exact in zip(
+        times, eo.diffusion_curve(mdp, options, option_chance=chance), strict=True
+    ):
         # In double precision alone, what is far beyond the chart cannot be computed.
         assert time == pytest.approx(exact, rel=1e-6) or (time is None and exact > 1e7)
 
@@ -194,13 +245,18 @@ def test_diffusion_times_are_those_of_the_library(engine, name, chance):
 def test_best_chance_and_random_goals_are_measured(engine):
     maze = eo.maze("i-maze")
     best = eo.best_option_chance(maze, eo.discover(maze, 8))
-    events = engine("return [...m.STREAMS.measure(given)]", make_request(MAZES["i-maze"]))
+    events = engine(
+        "return [...m.STREAMS.measure(given)]", make_request(MAZES["i-maze"])
+    )
     assert events[0]["primitive"] == pytest.approx(eo.diffusion_time(maze))
     assert events[-1]["best"] == pytest.approx(best.chance, rel=0.02)
     assert events[-1]["time"] == pytest.approx(best.diffusion_time, rel=1e-5)
     tuned = [event["time"] for event in events if "tuned" in event]
     four = eo.discover(maze, 4)
-    times = [eo.diffusion_time(maze, four, option_chance=chance) for chance in (0.01, 0.03, 0.1, 0.3)]
+    times = [
+        eo.diffusion_time(maze, four, option_chance=chance)
+        for chance in (0.01, 0.03, 0.1, 0.3)
+    ]
     assert tuned[1] == pytest.approx(min(times), rel=1e-6)
     found = engine(
         """const t = m.table(m.read(given));
@@ -209,7 +265,9 @@ def test_best_chance_and_random_goals_are_measured(engine):
         MAZES["i-maze"],
     )
     goals = [int(label.split()[1]) for label in found[0]]
-    purposes = [eo.Purpose(np.arange(19) == goal, goal=goal, exact=True) for goal in goals]
+    purposes = [
+        eo.Purpose(np.arange(19) == goal, goal=goal, exact=True) for goal in goals
+    ]
     assert found[1] == eo.solve(maze, purposes, 1 - 0.5 / 20).policy.ravel().tolist()
 
 
@@ -228,7 +286,8 @@ def test_learning_with_options_reaches_the_goal(engine):
 def test_random_mazes_are_connected_and_fit(engine, kind):
     for seed in range(3):
         rows = engine(
-            "return m.ANSWERS.random(given).map", {"kind": kind, "rows": 17, "cols": 15, "seed": seed}
+            "return m.ANSWERS.random(given).map",
+            {"kind": kind, "rows": 17, "cols": 15, "seed": seed},
         )
         assert len(rows) <= 17
         assert len(rows[0]) <= 15
@@ -237,7 +296,9 @@ def test_random_mazes_are_connected_and_fit(engine, kind):
         assert None not in (mdp.start, mdp.goal)
 
 
-@pytest.mark.parametrize("text", ["\n\nS..\r\n.X.\n", "3,4\n....\n.##\n..G.\n", " # \n   "])
+@pytest.mark.parametrize(
+    "text", ["\n\nS..\r\n.X.\n", "3,4\n....\n.##\n..G.\n", " # \n   "]
+)
 def test_maps_are_read_as_by_the_library(engine, text):
     assert engine("return m.read(given)", text) == draw_rows(eo.maze(text))
 
@@ -273,7 +334,9 @@ def test_saved_options_are_read_by_the_library(open_page, tmp_path):
     waiting.value.save_as(tmp_path / "page.safetensors")
     # The lines of Python on the page give the same options.
     names: dict[str, Any] = {}
-    lines = page.inner_text("#python").replace('save("options', f'save("{tmp_path}/options')
+    lines = page.inner_text("#python").replace(
+        'save("options', f'save("{tmp_path}/options'
+    )
     exec(compile(lines.replace("print(", "str("), "studio", "exec"), names)
     options, mdp = names["options"], names["mdp"]
     saved = eo.load_options(tmp_path / "page.safetensors", mdp)
@@ -310,9 +373,13 @@ def test_a_fast_stroke_has_no_holes(open_page):
     page = open_page("#m=open-room")
     page.click("[data-tool=wall]")
     box = page.locator("#board").bounding_box()
-    page.mouse.move(box["x"] + 1.5 * box["width"] / 12, box["y"] + 5.5 * box["height"] / 12)
+    page.mouse.move(
+        box["x"] + 1.5 * box["width"] / 12, box["y"] + 5.5 * box["height"] / 12
+    )
     page.mouse.down()
-    page.mouse.move(box["x"] + 9.5 * box["width"] / 12, box["y"] + 5.5 * box["height"] / 12)
+    page.mouse.move(
+        box["x"] + 9.5 * box["width"] / 12, box["y"] + 5.5 * box["height"] / 12
+    )
     page.mouse.up()
     expect_states(page, "91 states")
 
@@ -326,7 +393,9 @@ def test_the_keyboard_alone_draws_places_and_runs(open_page):
     page.keyboard.press("ArrowDown")
     page.keyboard.press("g")
     page.keyboard.press("Enter")
-    expect(page.locator("#board")).to_have_attribute("data-run", re.compile("stopped at"))
+    expect(page.locator("#board")).to_have_attribute(
+        "data-run", re.compile("stopped at")
+    )
 
 
 def test_mazes_are_chosen_sized_generated_and_pasted(open_page):
@@ -362,7 +431,10 @@ def test_a_link_restores_everything(open_page):
     other = open_page(page.url[page.url.index("#") :])
     expect(other.locator("#which")).to_have_text("e5−")
     expect_states(other, "103 states")
-    assert other.locator("#astext").text_content() == page.locator("#astext").text_content()
+    assert (
+        other.locator("#astext").text_content()
+        == page.locator("#astext").text_content()
+    )
     for bad, words in (
         ("m=13x13.AAAA..", "incomplete"),
         ("m=999x999.A..", "64"),
@@ -447,8 +519,19 @@ def test_every_view_fits_and_every_control_has_a_name(open_page, width, scheme):
 
 
 def test_studio_serves_on_this_machine_until_ctrl_c():
-    args = [sys.executable, "-m", "eigenoptions", "studio", "i-maze", "--no-browser", "--port", "0"]
-    with subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    args = [
+        sys.executable,
+        "-m",
+        "eigenoptions",
+        "studio",
+        "i-maze",
+        "--no-browser",
+        "--port",
+        "0",
+    ]
+    with subprocess.Popen(
+        args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         line = process.stdout.readline()
         process.send_signal(signal.SIGINT)

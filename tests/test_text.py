@@ -26,7 +26,20 @@ def test_draw_map_of_large_coordinates_is_coarser():
 
 def test_draw_arrows_follow_moves_and_not_action_numbers():
     policy = np.array([0, 1, 2, 3, 4, 9, 10, 130, -1, 5])
-    moves = np.array([[-1, 0], [0, 1], [1, 0], [0, -1], [1, 1], [2, 0], [0, 7], [-3, 3], [0, 0], [0, 0]])
+    moves = np.array(
+        [
+            [-1, 0],
+            [0, 1],
+            [1, 0],
+            [0, -1],
+            [1, 1],
+            [2, 0],
+            [0, 7],
+            [-3, 3],
+            [0, 0],
+            [0, 0],
+        ]
+    )
     assert "".join(_text.draw_arrows(policy, moves)) == "↑→↓←↘9++●○"
     assert "".join(_text.draw_arrows(policy, None)) == "012349++●5"
     assert _text.explain_glyphs("↑●") == ""
@@ -34,7 +47,8 @@ def test_draw_arrows_follow_moves_and_not_action_numbers():
 
 
 @pytest.mark.parametrize(
-    "name", ["FrozenLake-v1", "CliffWalking-v1", "Taxi-v4", "minigrid:MiniGrid-Empty-5x5-v0"]
+    "name",
+    ["FrozenLake-v1", "CliffWalking-v1", "Taxi-v4", "minigrid:MiniGrid-Empty-5x5-v0"],
 )
 def test_arrows_of_options_lead_to_a_most_likely_state(name):
     pytest.importorskip("minigrid")
@@ -44,9 +58,15 @@ def test_arrows_of_options_lead_to_a_most_likely_state(name):
     shown = {glyph: move for move, glyph in _text.ARROWS.items()} | {"○": (0, 0)}
     for state, glyph in enumerate(_text.draw_arrows(policy, moves)):
         if glyph in shown:
-            row = mdp.transition[[state * mdp.n_actions + policy[state]]].toarray().ravel()
+            row = (
+                mdp.transition[[state * mdp.n_actions + policy[state]]]
+                .toarray()
+                .ravel()
+            )
             likely = np.flatnonzero(row > row.max() - 1e-9)
-            assert shown[glyph] in set(map(tuple, (mdp.coords[likely] - mdp.coords[state]).tolist()))
+            assert shown[glyph] in set(
+                map(tuple, (mdp.coords[likely] - mdp.coords[state]).tolist())
+            )
         else:
             assert glyph == ("●" if policy[state] < 0 else str(policy[state]))
 
@@ -59,7 +79,11 @@ def test_draw_spark_rises_with_its_curve():
 
 def test_repr_of_transitions_counts_steps_and_ends():
     obs = np.arange(400.0).reshape(100, 4)
-    batch = eo.Transitions(obs, np.zeros(100, dtype=int), obs + 1, np.arange(100) % 10 == 9)
-    assert repr(batch).startswith("Transitions(100 steps, 10 ends; obs float64 (100, 4), 0 to 399")
+    batch = eo.Transitions(
+        obs, np.zeros(100, dtype=int), obs + 1, np.arange(100) % 10 == 9
+    )
+    assert repr(batch).startswith(
+        "Transitions(100 steps, 10 ends; obs float64 (100, 4), 0 to 399"
+    )
     nothing = eo.Transitions(*(np.zeros(0, int) for _ in range(4)))
     assert "0 steps, 0 ends; obs int64 (0,)" in repr(nothing)

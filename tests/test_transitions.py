@@ -35,7 +35,9 @@ class Dataset:
             rows = slice(first, last + 1)
             first = last + 1
             seen = np.append(S[rows], N[rows][-1:])
-            yield SimpleNamespace(observations=seen, actions=A[rows], terminations=D[rows])
+            yield SimpleNamespace(
+                observations=seen, actions=A[rows], terminations=D[rows]
+            )
 
 
 KINDS: dict[str, Any] = {
@@ -45,17 +47,30 @@ KINDS: dict[str, Any] = {
     "columns": (S[:, None], A[:, None], N[:, None], D[:, None]),
     "floats": (S.astype(float), A.astype(np.float32), N.astype(float), REWARD),
     "tensors": tuple(torch.tensor(x) for x in (S, A[:, None], N, D)),
-    "D4RL": {"observations": S, "actions": A, "rewards": REWARD, "next_observations": N, "terminals": D},
+    "D4RL": {
+        "observations": S,
+        "actions": A,
+        "rewards": REWARD,
+        "next_observations": N,
+        "terminals": D,
+    },
     "CleanRL": {"obs": S, "actions": A[:, None], "next_obs": N, "dones": D},
     "steps": list(zip(S, A, REWARD, N, D, strict=True)),
     "deque": deque(zip(S.tolist(), A.tolist(), N.tolist(), D.tolist(), strict=True)),
     "dicts": [
-        {"obs": s, "action": a, "next_obs": n, "done": d} for s, a, n, d in zip(S, A, N, D, strict=True)
+        {"obs": s, "action": a, "next_obs": n, "done": d}
+        for s, a, n, d in zip(S, A, N, D, strict=True)
     ],
     "Minari": Dataset(),
-    "batches": iter([eo.Transitions(*(part[rows] for part in (S, A, N, D))) for rows in HALVES]),
-    "tuples of columns": ((S[rows], A[rows], REWARD[rows], N[rows], D[rows]) for rows in HALVES),
-    "dicts of columns": ({"obs": S[r], "action": A[r], "next_obs": N[r], "done": D[r]} for r in HALVES),
+    "batches": iter(
+        [eo.Transitions(*(part[rows] for part in (S, A, N, D))) for rows in HALVES]
+    ),
+    "tuples of columns": (
+        (S[rows], A[rows], REWARD[rows], N[rows], D[rows]) for rows in HALVES
+    ),
+    "dicts of columns": (
+        {"obs": S[r], "action": A[r], "next_obs": N[r], "done": D[r]} for r in HALVES
+    ),
 }
 
 
@@ -78,15 +93,24 @@ def test_names_of_states_become_states_of_the_table() -> None:
     names = np.array([f"cell {s:03d}" for s in range(104)])
     named = (names[S].tolist(), A, names[N])
     mdp, numbered = eo.MDP.from_transitions(named), eo.MDP.from_transitions(WALK)
-    assert (mdp.states, mdp.fingerprint) == (tuple(names.tolist()), numbered.fingerprint)
+    assert (mdp.states, mdp.fingerprint) == (
+        tuple(names.tolist()),
+        numbered.fingerprint,
+    )
     for method in ("eigen", "neo"):
-        options, expected = (eo.discover(data, n_options=2, method=method) for data in (named, WALK))
+        options, expected = (
+            eo.discover(data, n_options=2, method=method) for data in (named, WALK)
+        )
         np.testing.assert_array_equal(options.policy, expected.policy)
     assert options.mdp.states == mdp.states
 
 
 def test_of_rows_without_next_observations_stays_within_episodes() -> None:
-    data = {"observations": [0, 1, 2, 7, 8, 9], "actions": [1] * 6, "terminals": [0, 0, 1, 0, 0, 0]}
+    data = {
+        "observations": [0, 1, 2, 7, 8, 9],
+        "actions": [1] * 6,
+        "terminals": [0, 0, 1, 0, 0, 0],
+    }
     found = eo.Transitions.of({**data, "timeouts": [0, 0, 0, 0, 1, 0]})
     assert found.obs.tolist() == [0, 1, 7]
     assert found.next_obs.tolist() == [1, 2, 8]
@@ -94,18 +118,33 @@ def test_of_rows_without_next_observations_stays_within_episodes() -> None:
 
 @pytest.mark.parametrize("lean", [False, True])
 @pytest.mark.parametrize("steps", [5, 30])
-def test_of_a_replay_buffer_gives_the_steps_that_happened(lean: bool, steps: int) -> None:
+def test_of_a_replay_buffer_gives_the_steps_that_happened(
+    lean: bool, steps: int
+) -> None:
     """Two environments with episodes of four steps; time limits are no ends, options are no transitions."""
     how: dict[str, Any] = {"handle_timeout_termination": False} if lean else {}
     space = OptionsSpace(4, 2)
-    buffer = ReplayBuffer(24, Discrete(104), space, "cpu", n_envs=2, optimize_memory_usage=lean, **how)
+    buffer = ReplayBuffer(
+        24, Discrete(104), space, "cpu", n_envs=2, optimize_memory_usage=lean, **how
+    )
     states = np.array([0, 50])
     expected: list[list[tuple[int, int, int, bool]]] = [[], []]
     for i in range(steps):
         action, done, timeout = i % 6, i % 4 == 3, i % 8 == 3
         ends = [{"TimeLimit.truncated": timeout}] * 2
-        buffer.add(states, states + 1, np.full((2, 1), action), np.zeros(2), np.full(2, done), ends)
-        if action < 4 and not (lean and done) and i >= steps - 12 + (lean and steps > 12):
+        buffer.add(
+            states,
+            states + 1,
+            np.full((2, 1), action),
+            np.zeros(2),
+            np.full(2, done),
+            ends,
+        )
+        if (
+            action < 4
+            and not (lean and done)
+            and i >= steps - 12 + (lean and steps > 12)
+        ):
             for rows, state in zip(expected, states.tolist(), strict=True):
                 rows.append((state, action, state + 1, done and not timeout))
         states = states + (10 if done else 1)
@@ -115,11 +154,15 @@ def test_of_a_replay_buffer_gives_the_steps_that_happened(lean: bool, steps: int
 
 
 def test_of_a_buffer_of_boxes_keeps_its_bounds() -> None:
-    buffer = ReplayBuffer(300, Box(-1.0, 1.0, (2,)), Discrete(3), n_envs=2, device="cpu")
+    buffer = ReplayBuffer(
+        300, Box(-1.0, 1.0, (2,)), Discrete(3), n_envs=2, device="cpu"
+    )
     rng = np.random.default_rng(0)
     for _ in range(150):
         obs, after = rng.uniform(-1, 1, (2, 2, 2))
-        buffer.add(obs, after, rng.integers(3, size=(2, 1)), np.zeros(2), np.zeros(2), [{}, {}])
+        buffer.add(
+            obs, after, rng.integers(3, size=(2, 1)), np.zeros(2), np.zeros(2), [{}, {}]
+        )
     assert eo.Transitions.of(buffer).obs.shape == (300, 2)
     options = eo.discover(buffer, n_options=2, features="fourier", iterations=2)
     assert options.features.low == (-1.0, -1.0)
@@ -157,4 +200,9 @@ def test_discover_continuous_actions_raises_and_names_the_wrapper() -> None:
     with pytest.raises(ValueError, match=r"DiscretizeAction\(env, bins=3\)"):
         eo.discover("MountainCarContinuous-v0", n_options=2, steps=100)
     env = gym.wrappers.DiscretizeAction(gym.make("Pendulum-v1"), bins=3)
-    assert eo.discover(env, n_options=2, steps=300, features="fourier", order=2, iterations=2).n_actions == 3
+    assert (
+        eo.discover(
+            env, n_options=2, steps=300, features="fourier", order=2, iterations=2
+        ).n_actions
+        == 3
+    )

@@ -36,7 +36,11 @@ def test_continue_after_end_leads_from_the_goal_to_the_start():
 def test_continue_after_end_without_a_start_leads_to_few_or_all_other_states():
     mdp = eo.MDP(eo.maze("S......G").transition, goal=7)
     for max_restarts, states in ((None, [0, 1, 2, 3, 4, 5, 6]), (3, [0, 3, 6])):
-        row = continue_after_end(mdp, max_restarts=max_restarts).transition[[7 * 4]].toarray()[0]
+        row = (
+            continue_after_end(mdp, max_restarts=max_restarts)
+            .transition[[7 * 4]]
+            .toarray()[0]
+        )
         assert np.flatnonzero(row).tolist() == states
         assert row.sum() == pytest.approx(1.0)
 
@@ -60,9 +64,13 @@ def test_walks_of_both_simulations_agree_with_the_exact_diffusion_time():
     choices, everywhere = ((0.0, 0.0), (0.1, 0.1)), np.ones(104, dtype=bool)
     together = walk_together(mdp, options.policy, choices, everywhere, 50, 10**9, 0)
     for choice, times in zip(choices, together, strict=True):
-        exact = eo.diffusion_time(mdp, options, option_chance=choice[0], stop_chance=choice[1])
+        exact = eo.diffusion_time(
+            mdp, options, option_chance=choice[0], stop_chance=choice[1]
+        )
         tables = make_tables(mdp, options.policy, *choice)
-        one_by_one = [mean_first_visit(tables, everywhere, 10**9, [0, i])[0] for i in range(100)]
+        one_by_one = [
+            mean_first_visit(tables, everywhere, 10**9, [0, i])[0] for i in range(100)
+        ]
         for walks in (times, one_by_one):
             assert abs(np.mean(walks) - exact) < 4 * np.std(walks) / 10
 
@@ -78,10 +86,14 @@ def test_tuning_takes_no_more_steps_than_it_may(monkeypatch):
     monkeypatch.setattr(exploration, "visit_states", count_steps)
     options = eo.discover(mdp, 16)
     found = tune_exploration(mdp, options, max_steps=200_000)
-    assert len(taken) == 4 + 7 * 2 + 2  # the second half of primitive actions and of the best only
+    assert (
+        len(taken) == 4 + 7 * 2 + 2
+    )  # the second half of primitive actions and of the best only
     assert sum(taken) <= 200_000
     assert found == tune_exploration(mdp, options, max_steps=200_000)
-    assert tune_exploration(mdp, options, max_steps=2000).option_chance == 0  # too short to tell
+    assert (
+        tune_exploration(mdp, options, max_steps=2000).option_chance == 0
+    )  # too short to tell
 
 
 def test_find_recurrent_states_leaves_out_what_cannot_be_visited_again():
@@ -95,7 +107,13 @@ def test_tune_exploration_refuses_useless_options(rooms):
     assert tune_exploration(rooms, nowhere) == Exploration(0.0, 0.0, 1.0)
     blocked = rooms.successors == np.arange(rooms.n_states)[:, None]
     walls = OptionSet(rooms, np.where(blocked, np.arange(4), -1).max(axis=1)[None])
-    assert sum(tune_exploration(rooms, walls, rng=seed).option_chance > 0 for seed in range(10)) <= 2
+    assert (
+        sum(
+            tune_exploration(rooms, walls, rng=seed).option_chance > 0
+            for seed in range(10)
+        )
+        <= 2
+    )
 
 
 def test_tune_exploration_where_nothing_can_be_explored():
@@ -126,7 +144,9 @@ def test_options_of_an_environment_do_not_stop_at_the_end_that_they_should_leave
     paper, agent = eo.discover(mdp, 8), eo.discover(MazeEnv(mdp), 8)
     assert "operator" not in paper.provenance
     assert agent.provenance["operator"] == "random-walk"
-    np.testing.assert_array_equal(eo.discover(MazeEnv(mdp), 8, operator="normalized").policy, paper.policy)
+    np.testing.assert_array_equal(
+        eo.discover(MazeEnv(mdp), 8, operator="normalized").policy, paper.policy
+    )
     W = eo.graph(mdp)
     for option in agent:
         f = np.asarray(option.purpose.potential)

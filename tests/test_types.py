@@ -10,5 +10,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def test_mypy_finds_no_error() -> None:
-    done = subprocess.run([sys.executable, "-m", "mypy"], cwd=ROOT, capture_output=True, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy"], cwd=ROOT, capture_output=True, encoding="utf-8"
+    )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -13,7 +13,12 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import TimeLimit
 
 import eigenoptions as eo
-from eigenoptions.envs import MazeEnv, OptionsVectorSpace, OptionsVectorWrapper, OptionsWrapper
+from eigenoptions.envs import (
+    MazeEnv,
+    OptionsVectorSpace,
+    OptionsVectorWrapper,
+    OptionsWrapper,
+)
 from eigenoptions.features import Raw
 from eigenoptions.options.linear import LinearOptionSet
 from tests.tables import make_options
@@ -48,7 +53,9 @@ def make_one() -> gym.Env[Any, Any]:
 
 def wrap(env: Any, options: Any, *args: Any, **settings: Any) -> OptionsVectorWrapper:
     """With a fixed option chance, since the automatic one simulates."""
-    return OptionsVectorWrapper(env, options, *args, **{"option_chance": 0.05, **settings})
+    return OptionsVectorWrapper(
+        env, options, *args, **{"option_chance": 0.05, **settings}
+    )
 
 
 def make_envs(
@@ -58,7 +65,13 @@ def make_envs(
 
 
 def summarize(
-    before: Any, action: Any, obs: Any, reward: Any, terminated: Any, truncated: Any, info: Any
+    before: Any,
+    action: Any,
+    obs: Any,
+    reward: Any,
+    terminated: Any,
+    truncated: Any,
+    info: Any,
 ) -> tuple[Any, ...]:
     numbers = (before, action, obs, reward, *(info[name] for name in NAMES))
     return (*map(float, numbers), bool(terminated), bool(truncated))
@@ -77,7 +90,9 @@ def decide_singly(options: Any, seed: int, count: int) -> list[list[tuple[Any, .
         for _ in range(count):
             action = rng.choice(np.flatnonzero(info["action_mask"]))
             before, (obs, reward, terminated, truncated, info) = obs, env.step(action)
-            decisions[-1].append(summarize(before, action, obs, reward, terminated, truncated, info))
+            decisions[-1].append(
+                summarize(before, action, obs, reward, terminated, truncated, info)
+            )
             if terminated or truncated:
                 obs, info = env.reset()
     return decisions
@@ -103,15 +118,28 @@ def test_decisions_equal_those_of_single_wrappers(
                 np.testing.assert_array_equal(mask, available[i])
                 actions[i] = rngs[i].choice(np.flatnonzero(mask))
             elif not resets[i]:
-                assert np.flatnonzero(mask).tolist() == [actions[i]]  # a running option leaves no choice
+                assert np.flatnonzero(mask).tolist() == [
+                    actions[i]
+                ]  # a running option leaves no choice
         # A running option ignores the action.
-        obs, reward, terminated, truncated, infos = envs.step(np.where(decides, actions, np.arange(N_ENVS)))
+        obs, reward, terminated, truncated, infos = envs.step(
+            np.where(decides, actions, np.arange(N_ENVS))
+        )
         ended = terminated | truncated
         for i in np.flatnonzero(infos["complete"]):
             is_same_step = autoreset == AutoresetMode.SAME_STEP and ended[i]
             last = infos["final_obs"][i] if is_same_step else obs[i]
-            parts = (infos["begin_obs"][i], infos["choice"][i], last, reward[i], terminated[i], truncated[i])
-            decisions[i].append(summarize(*parts, {name: infos[name][i] for name in NAMES}))
+            parts = (
+                infos["begin_obs"][i],
+                infos["choice"][i],
+                last,
+                reward[i],
+                terminated[i],
+                truncated[i],
+            )
+            decisions[i].append(
+                summarize(*parts, {name: infos[name][i] for name in NAMES})
+            )
         assert (reward[~infos["complete"]] == 0).all()
         decides = infos["complete"] | (infos["duration"] == 0)
         if autoreset == AutoresetMode.NEXT_STEP:
@@ -125,7 +153,9 @@ def test_decisions_equal_those_of_single_wrappers(
         assert ours[:60] == theirs
 
 
-def test_unavailable_option_takes_one_random_action_by_the_seed(options: eo.OptionSet) -> None:
+def test_unavailable_option_takes_one_random_action_by_the_seed(
+    options: eo.OptionSet,
+) -> None:
     successors = eo.maze(MAZE).successors
 
     def walk(seed: int) -> np.ndarray:
@@ -166,12 +196,22 @@ class Right:
 
 def test_patience_ends_options_as_in_single_wrappers() -> None:
     weights = [[[0.0], [1.0], [0.0], [0.0]]]
-    learned = LinearOptionSet([eo.Purpose([1.0])], Raw(), 4, weights=weights).with_termination(patience=3)
-    batch, single = (lambda s: np.minimum(s, 4.0)[:, None]), (lambda s: np.minimum([float(s)], 4.0))
-    for options, first, states in (([Right(3), Right()], 4, (None, None)), (learned, 1, (batch, single))):
+    learned = LinearOptionSet(
+        [eo.Purpose([1.0])], Raw(), 4, weights=weights
+    ).with_termination(patience=3)
+    batch, single = (
+        (lambda s: np.minimum(s, 4.0)[:, None]),
+        (lambda s: np.minimum([float(s)], 4.0)),
+    )
+    for options, first, states in (
+        ([Right(3), Right()], 4, (None, None)),
+        (learned, 1, (batch, single)),
+    ):
         maze = "S" + "." * 20
         envs = wrap(make_envs(2, maze), options, state=states[0], max_duration=9)
-        env = OptionsWrapper(MazeEnv(maze), options, state=states[1], max_duration=9, option_chance=0.05)
+        env = OptionsWrapper(
+            MazeEnv(maze), options, state=states[1], max_duration=9, option_chance=0.05
+        )
         env.reset(seed=0)
         envs.reset(seed=0)
         for action in (1, first, 4):
@@ -201,7 +241,9 @@ def test_stop_chance_ends_sampled_options_only() -> None:
             assert set(durations) == {50}
 
 
-def test_reset_mask_ends_the_options_of_some_environments(options: eo.OptionSet) -> None:
+def test_reset_mask_ends_the_options_of_some_environments(
+    options: eo.OptionSet,
+) -> None:
     envs = wrap(make_envs(6, mode=AutoresetMode.DISABLED), options)
     rng, n_continued = np.random.default_rng(0), 0
     with pytest.raises(gym.error.ResetNeeded):
@@ -218,7 +260,9 @@ def test_reset_mask_ends_the_options_of_some_environments(options: eo.OptionSet)
     assert n_continued > 10
 
 
-def test_samples_are_available_options_with_option_chance(options: eo.OptionSet) -> None:
+def test_samples_are_available_options_with_option_chance(
+    options: eo.OptionSet,
+) -> None:
     envs = wrap(make_envs(400), options, option_chance=0.25)
     space = envs.action_space
     assert space == MultiDiscrete([10] * 400)
@@ -236,17 +280,24 @@ def test_samples_are_available_options_with_option_chance(options: eo.OptionSet)
     assert alone.sample().max() == 9  # knows no masks
     with pytest.raises(ValueError, match="mask"):
         space.sample(mask=np.ones(3, dtype=np.int8))
-    assert (OptionsVectorSpace(4, 6, 3).sample(mask=np.eye(10, dtype=np.int8)[[7, 7, 7]]) == 7).all()
+    assert (
+        OptionsVectorSpace(4, 6, 3).sample(mask=np.eye(10, dtype=np.int8)[[7, 7, 7]])
+        == 7
+    ).all()
 
 
 def test_mask_of_the_environment_is_kept() -> None:
-    envs = wrap(gym.make_vec("Taxi-v4", 3), make_options(np.zeros((2, 500), dtype=int), 6))
+    envs = wrap(
+        gym.make_vec("Taxi-v4", 3), make_options(np.zeros((2, 500), dtype=int), 6)
+    )
     bare = gym.make_vec("Taxi-v4", 3)
     masks = envs.reset(seed=0)[1]["action_mask"], bare.reset(seed=0)[1]["action_mask"]
     np.testing.assert_array_equal(masks[0][:, :6], masks[1])
     *_, infos = envs.step(np.array([0, 1, 6]))
     *_, bare_infos = bare.step(np.array([0, 1, 0]))
-    np.testing.assert_array_equal(infos["action_mask"][:2, :6], bare_infos["action_mask"][:2])
+    np.testing.assert_array_equal(
+        infos["action_mask"][:2, :6], bare_infos["action_mask"][:2]
+    )
     assert infos["action_mask"][2].tolist() == [0] * 6 + [1, 0]
     assert envs.action_masks().dtype == np.bool_
 

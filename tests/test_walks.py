@@ -14,7 +14,11 @@ from tests import reference
 
 @pytest.fixture(params=["four-rooms", "slippery"])
 def mdp(request, slippery):
-    return slippery.with_task(goal=2) if request.param == "slippery" else eo.maze(request.param)
+    return (
+        slippery.with_task(goal=2)
+        if request.param == "slippery"
+        else eo.maze(request.param)
+    )
 
 
 @pytest.mark.parametrize(
@@ -25,20 +29,38 @@ def mdp(request, slippery):
 def test_walk_equals_its_slow_twin(mdp, option_chance, stop_chance, begin):
     options = eo.discover(mdp, n_options=4)
     how = {"begin": begin, "stop_chance": stop_chance}
-    steps = walk(mdp, 2000, options, option_chance=option_chance, rng=5, max_episode_steps=150, **how)
+    steps = walk(
+        mdp,
+        2000,
+        options,
+        option_chance=option_chance,
+        rng=5,
+        max_episode_steps=150,
+        **how,
+    )
     seed = int(np.random.default_rng(5).integers(2**64, dtype=np.uint64))
-    starts = [mdp.start] if mdp.start is not None else [s for s in range(mdp.n_states) if s != mdp.goal]
+    starts = (
+        [mdp.start]
+        if mdp.start is not None
+        else [s for s in range(mdp.n_states) if s != mdp.goal]
+    )
     how |= {"starts": starts, "goal": mdp.goal, "limit": 150, "chance": option_chance}
     slow = reference.wander(mdp, options.policy, steps=2000, seed=seed, **how)
-    np.testing.assert_array_equal(np.stack([steps.obs, steps.action, steps.next_obs], axis=1), slow)
+    np.testing.assert_array_equal(
+        np.stack([steps.obs, steps.action, steps.next_obs], axis=1), slow
+    )
     np.testing.assert_array_equal(steps.terminated, steps.next_obs == mdp.goal)
 
 
 @pytest.mark.parametrize("how", [{}, {"option_chance": 0.1}, {"stop_chance": 0.2}])
 def test_walk_takes_as_many_steps_as_the_exact_hitting_time(four_rooms, how):
     options = eo.discover(four_rooms, n_options=64)
-    lengths = np.diff(np.flatnonzero(walk(four_rooms, 400_000, options, rng=3, **how).terminated))
-    exact = eo.hitting_times(four_rooms, options, **how)[four_rooms.start, four_rooms.goal]
+    lengths = np.diff(
+        np.flatnonzero(walk(four_rooms, 400_000, options, rng=3, **how).terminated)
+    )
+    exact = eo.hitting_times(four_rooms, options, **how)[
+        four_rooms.start, four_rooms.goal
+    ]
     assert abs(lengths.mean() - exact) < 4 * lengths.std() / np.sqrt(len(lengths))
 
 
@@ -61,14 +83,18 @@ def test_walk_is_drawn_from_its_generator(four_rooms):
     generator = np.random.default_rng(4)
     first, second = (walk(four_rooms, 50, rng=generator) for _ in range(2))
     assert not np.array_equal(first.obs, second.obs)
-    np.testing.assert_array_equal(first.obs, walk(four_rooms, 50, rng=np.random.default_rng(4)).obs)
+    np.testing.assert_array_equal(
+        first.obs, walk(four_rooms, 50, rng=np.random.default_rng(4)).obs
+    )
 
 
 def test_cumulate_rows_adds_in_order(rng):
     data, indptr = rng.random(20), np.array([0, 3, 4, 4, 12, 20])
     sums = cumulate_rows(indptr, data)
     for low, high in pairwise(indptr):
-        np.testing.assert_allclose(sums[low:high], np.cumsum(data[low:high]), rtol=1e-12)
+        np.testing.assert_allclose(
+            sums[low:high], np.cumsum(data[low:high]), rtol=1e-12
+        )
 
 
 def test_walk_bad_argument_is_named(four_rooms):

@@ -18,7 +18,9 @@ from eigenoptions.envs import FixedSeed, MazeEnv, OptionsSpace, OptionsWrapper
 from tests.tables import make_options
 
 MODES = ["call-and-return", "step"]
-RIGHT = make_options([[1, 1, 1, 1, 1, 1, eo.TERMINATE]], 4)  # on a corridor of seven cells
+RIGHT = make_options(
+    [[1, 1, 1, 1, 1, 1, eo.TERMINATE]], 4
+)  # on a corridor of seven cells
 
 
 @pytest.fixture(scope="module")
@@ -31,11 +33,19 @@ def wrap(env: Any, options: Any, *args: Any, **settings: Any) -> OptionsWrapper:
     return OptionsWrapper(env, options, *args, **{"option_chance": 0.05, **settings})
 
 
-def wrap_rooms(options: Any, limit: int | None = 300, **settings: Any) -> OptionsWrapper:
-    return wrap(gym.make("eigenoptions/FourRooms-v0", max_episode_steps=limit), options, **settings)
+def wrap_rooms(
+    options: Any, limit: int | None = 300, **settings: Any
+) -> OptionsWrapper:
+    return wrap(
+        gym.make("eigenoptions/FourRooms-v0", max_episode_steps=limit),
+        options,
+        **settings,
+    )
 
 
-def wrap_corridor(options: Any = RIGHT, maze: str = "S......", **settings: Any) -> OptionsWrapper:
+def wrap_corridor(
+    options: Any = RIGHT, maze: str = "S......", **settings: Any
+) -> OptionsWrapper:
     env = wrap(MazeEnv(maze), options, **settings)
     env.reset(seed=0)
     return env
@@ -51,7 +61,13 @@ class CountSteps(gym.Wrapper[Any, Any, Any, Any]):
     def step(self, action: Any) -> Any:
         self.count += 1
         obs, _, terminated, truncated, info = self.env.step(action)
-        return obs, float(self.count), terminated, truncated, {**info, "count": self.count}
+        return (
+            obs,
+            float(self.count),
+            terminated,
+            truncated,
+            {**info, "count": self.count},
+        )
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -60,7 +76,9 @@ def test_wrapper_passes_check_env(options: eo.OptionSet, mode: str) -> None:
     check_env(wrap_rooms(options, mode=mode, limit=50), skip_render_check=True)
 
 
-def test_step_option_runs_to_its_end(options: eo.OptionSet, rng: np.random.Generator) -> None:
+def test_step_option_runs_to_its_end(
+    options: eo.OptionSet, rng: np.random.Generator
+) -> None:
     """The slow twin: `OptionSet.follow` in the table."""
     env = wrap(MazeEnv(options.mdp, goal=0), options, gamma=0.9)
     assert env.action_space == Discrete(12)
@@ -75,13 +93,24 @@ def test_step_option_runs_to_its_end(options: eo.OptionSet, rng: np.random.Gener
             duration = len(path) - 1
             assert (obs, terminated, truncated) == (path[-1], path[-1] == 0, False)
             assert reward == (0.9 ** (duration - 1) if terminated else 0.0)
-            assert (info["option"], info["duration"], info["discount"]) == (i, duration, 0.9**duration)
+            assert (info["option"], info["duration"], info["discount"]) == (
+                i,
+                duration,
+                0.9**duration,
+            )
             assert not {"unavailable", "option_truncated"} & set(info)
 
 
-@pytest.mark.parametrize("name", ["eigenoptions/FourRooms-v0", "FrozenLake-v1", "Taxi-v4"])
-def test_step_primitive_action_is_the_environments_own(name: str, rng: np.random.Generator) -> None:
-    bare, inner = gym.make(name, max_episode_steps=60), gym.make(name, max_episode_steps=60)
+@pytest.mark.parametrize(
+    "name", ["eigenoptions/FourRooms-v0", "FrozenLake-v1", "Taxi-v4"]
+)
+def test_step_primitive_action_is_the_environments_own(
+    name: str, rng: np.random.Generator
+) -> None:
+    bare, inner = (
+        gym.make(name, max_episode_steps=60),
+        gym.make(name, max_episode_steps=60),
+    )
     n, n_actions = int(bare.observation_space.n), int(bare.action_space.n)
     env = wrap(inner, make_options(np.zeros((2, n), dtype=int), n_actions), gamma=0.9)
     assert env.reset(seed=3)[0] == bare.reset(seed=3)[0]
@@ -91,7 +120,12 @@ def test_step_primitive_action_is_the_environments_own(name: str, rng: np.random
         assert outcome == expected
         own_mask = own_info.pop("action_mask", np.ones(n_actions))
         assert info.pop("action_mask").tolist() == [*own_mask, 1, 1]
-        extra = {"option": -1, "duration": 1, "discount": 0.9, "primitive_return": expected[1]}
+        extra = {
+            "option": -1,
+            "duration": 1,
+            "discount": 0.9,
+            "primitive_return": expected[1],
+        }
         assert info == own_info | extra
         if outcome[2] or outcome[3]:
             assert env.reset()[0] == bare.reset()[0]
@@ -104,7 +138,11 @@ def test_step_rewards_are_discounted_per_primitive_step() -> None:
     obs, reward, _, _, info = env.step(4)
     assert obs == 6
     assert reward == sum(0.5**i * (2 + i) for i in range(6))
-    assert (info["duration"], info["discount"], info["primitive_return"]) == (6, 0.5**6, sum(range(2, 8)))
+    assert (info["duration"], info["discount"], info["primitive_return"]) == (
+        6,
+        0.5**6,
+        sum(range(2, 8)),
+    )
     assert info["count"] == 7  # the rest of the info is that of the last step
 
 
@@ -131,7 +169,11 @@ def test_unavailable_option_takes_one_random_action_by_the_seed() -> None:
         path = [state]
         for i in range(200):
             state, _, _, _, info = env.step(4 + i % 2)
-            assert (info["unavailable"], info["option"], info["duration"]) == (True, i % 2, 1)
+            assert (info["unavailable"], info["option"], info["duration"]) == (
+                True,
+                i % 2,
+                1,
+            )
             assert state in env.unwrapped.mdp.successors[path[-1]]
             path.append(state)
         return path
@@ -141,7 +183,9 @@ def test_unavailable_option_takes_one_random_action_by_the_seed() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_max_duration_truncates_an_endless_option(mode: str) -> None:
-    env = wrap_corridor(make_options(np.ones((1, 3), dtype=int), 4), "S..", mode=mode, max_duration=50)
+    env = wrap_corridor(
+        make_options(np.ones((1, 3), dtype=int), 4), "S..", mode=mode, max_duration=50
+    )
     steps, info = 0, {}
     while not info.get("option_truncated"):
         *_, info = env.step(4)
@@ -166,7 +210,9 @@ def test_step_mode_is_call_and_return_one_step_at_a_time(
         discounted = 0.0
         for i in range(info["duration"]):
             # While an option runs, the action is ignored.
-            obs, r, done, _, step_info = single.step(action if i == 0 else int(rng.integers(12)))
+            obs, r, done, _, step_info = single.step(
+                action if i == 0 else int(rng.integers(12))
+            )
             assert obs in single.observation_space
             assert (step_info["duration"], step_info["option"]) == (1, info["option"])
             discounted += 0.99**i * r
@@ -192,7 +238,10 @@ class ReusedArray(gym.Wrapper[Any, Any, Any, Any]):
 
     def __init__(self, env: Any) -> None:
         super().__init__(env)
-        self.observation_space, self.array = Box(0, 10, (1,)), np.zeros(1, dtype=np.float32)
+        self.observation_space, self.array = (
+            Box(0, 10, (1,)),
+            np.zeros(1, dtype=np.float32),
+        )
 
     def reset(self, **settings: Any) -> Any:
         self.array[0], info = self.env.reset(**settings)
@@ -204,12 +253,20 @@ class ReusedArray(gym.Wrapper[Any, Any, Any, Any]):
 
 
 def test_record_steps_returns_copies_of_every_primitive_step() -> None:
-    env = wrap(ReusedArray(MazeEnv("S......")), RIGHT, 0.9, record_steps=True, state=lambda obs: int(obs[0]))
+    env = wrap(
+        ReusedArray(MazeEnv("S......")),
+        RIGHT,
+        0.9,
+        record_steps=True,
+        state=lambda obs: int(obs[0]),
+    )
     env.reset(seed=0)
     steps = env.step(4)[4]["steps"]
     assert [int(step.obs[0]) for step in steps] == list(range(6))
     assert [int(step.next_obs[0]) for step in steps] == list(range(1, 7))
-    assert {(step.action, step.reward, step.discount) for step in steps} == {(1, 0.0, 0.9)}
+    assert {(step.action, step.reward, step.discount) for step in steps} == {
+        (1, 0.0, 0.9)
+    }
     assert [step.action_mask[4] for step in steps] == [1] * 5 + [0]
     assert "steps" not in env.step(0)[4]
 
@@ -232,7 +289,9 @@ def test_objects_with_act_are_options() -> None:
 
 
 def test_state_maps_observations_to_numbers(options: eo.OptionSet) -> None:
-    inner = TransformObservation(MazeEnv("four-rooms"), lambda s: np.array([s / 104]), Box(0, 1, (1,)))
+    inner = TransformObservation(
+        MazeEnv("four-rooms"), lambda s: np.array([s / 104]), Box(0, 1, (1,))
+    )
     env = wrap(inner, options, state=lambda obs: round(float(obs[0]) * 104))
     plain = wrap_rooms(options, None)
     _, info = env.reset(seed=0)
@@ -251,7 +310,10 @@ class Boxes(gym.Env[Any, int]):
     """A 4 x 5 grid whose observation is a Dict, and whose layout (a wall) depends on the seed."""
 
     observation_space = Dict(
-        {"cell": Box(0, 5, (2,), dtype=np.int64), "image": Box(0, 1, (9, 9), dtype=np.uint8)}
+        {
+            "cell": Box(0, 5, (2,), dtype=np.int64),
+            "image": Box(0, 1, (9, 9), dtype=np.uint8),
+        }
     )
     action_space = Discrete(4)
 
@@ -274,8 +336,12 @@ class Boxes(gym.Env[Any, int]):
 
 
 @pytest.mark.parametrize("loaded", [False, True])
-@pytest.mark.parametrize("name", ["Boxes", "Empty-6x6", "DoorKey-5x5", "SimpleCrossingS9N1"])
-def test_discover_then_wrap(name: str, loaded: bool, tmp_path: Any, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize(
+    "name", ["Boxes", "Empty-6x6", "DoorKey-5x5", "SimpleCrossingS9N1"]
+)
+def test_discover_then_wrap(
+    name: str, loaded: bool, tmp_path: Any, rng: np.random.Generator
+) -> None:
     """Options of an explored environment know its states, also from a file; the agent keeps its observations."""
     inner = Boxes() if name == "Boxes" else gym.make(f"minigrid:MiniGrid-{name}-v0")
     options = eo.discover(inner, n_options=8)
@@ -289,11 +355,17 @@ def test_discover_then_wrap(name: str, loaded: bool, tmp_path: Any, rng: np.rand
     obs, info = env.reset(seed=3)
     for _ in range(300):
         assert obs in env.observation_space
-        np.testing.assert_array_equal(info["action_mask"][n:], options.choices(state) >= 0)
+        np.testing.assert_array_equal(
+            info["action_mask"][n:], options.choices(state) >= 0
+        )
         action = int(rng.choice(np.flatnonzero(info["action_mask"])))
         obs, _, terminated, truncated, info = env.step(action)
         successor = options.mdp.successors[state, min(action, n - 1)]
-        state = int(options.follow(action - n, state)[info["duration"]] if action >= n else successor)
+        state = int(
+            options.follow(action - n, state)[info["duration"]]
+            if action >= n
+            else successor
+        )
         if terminated or truncated:
             state = 0
             obs, info = env.reset()
@@ -304,7 +376,11 @@ def test_discover_then_wrap(name: str, loaded: bool, tmp_path: Any, rng: np.rand
 
 def test_wrong_numbers_of_states_raise() -> None:
     options = eo.discover(Boxes(), n_options=4)
-    env = wrap(Boxes(), options, state=lambda obs: 5 * int(obs["cell"][0]) + int(obs["cell"][1]) - 1)
+    env = wrap(
+        Boxes(),
+        options,
+        state=lambda obs: 5 * int(obs["cell"][0]) + int(obs["cell"][1]) - 1,
+    )
     with pytest.raises((ValueError, IndexError), match="state"):  # noqa: PT012
         env.reset(seed=0)
         for _ in range(100):
@@ -318,7 +394,9 @@ def test_copies_and_pickles_continue_alike(options: eo.OptionSet) -> None:
         original = copy.deepcopy(env)
         for action in (4, 11, 0, 7, 9):
             assert original.step(action)[:4] == twin.step(action)[:4]
-            assert twin.action_masks()[twin.action_space.sample()]  # the mask of its own state
+            assert twin.action_masks()[
+                twin.action_space.sample()
+            ]  # the mask of its own state
     alone = pickle.loads(pickle.dumps(env.action_space))
     assert {int(alone.sample()) for _ in range(400)} == set(range(4, 12))
 
@@ -326,23 +404,31 @@ def test_copies_and_pickles_continue_alike(options: eo.OptionSet) -> None:
 # Samples and masks
 
 
-def test_masks_mark_available_options(options: eo.OptionSet, rng: np.random.Generator) -> None:
+def test_masks_mark_available_options(
+    options: eo.OptionSet, rng: np.random.Generator
+) -> None:
     env = wrap_rooms(options)
     state, info = env.reset(seed=0)
     for _ in range(200):
         mask = info["action_mask"]
         assert mask.dtype == np.int8
-        np.testing.assert_array_equal(mask, [1] * 4 + (options.policy[:, state] >= 0).tolist())
+        np.testing.assert_array_equal(
+            mask, [1] * 4 + (options.policy[:, state] >= 0).tolist()
+        )
         masks = env.action_masks()
         assert masks.dtype == np.bool_
         mask[:] = 7  # the caller's own copy
         np.testing.assert_array_equal(env.action_masks(), masks)
-        state, _, terminated, truncated, info = env.step(rng.choice(np.flatnonzero(masks)))
+        state, _, terminated, truncated, info = env.step(
+            rng.choice(np.flatnonzero(masks))
+        )
         if terminated or truncated:
             state, info = env.reset()
 
 
-def test_samples_are_available_options_with_option_chance(options: eo.OptionSet) -> None:
+def test_samples_are_available_options_with_option_chance(
+    options: eo.OptionSet,
+) -> None:
     env, n = wrap_rooms(options, option_chance=0.25), 3000
     _, info = env.reset(seed=0)
     env.action_space.seed(1)
@@ -379,7 +465,12 @@ def test_space_sample_honours_mask_probability_and_seed() -> None:
 def test_stop_chance_ends_sampled_options_only(mode: str) -> None:
     """Lengths of sampled options are geometric; options chosen otherwise run to their end."""
     endless = make_options(np.ones((1, 3), dtype=int), 4)
-    settings = {"mode": mode, "option_chance": 1.0, "stop_chance": 0.25, "max_duration": 60}
+    settings = {
+        "mode": mode,
+        "option_chance": 1.0,
+        "stop_chance": 0.25,
+        "max_duration": 60,
+    }
     env = wrap_corridor(endless, "S..", **settings)
 
     def run(action: int) -> int:
@@ -389,7 +480,10 @@ def test_stop_chance_ends_sampled_options_only(mode: str) -> None:
         return duration
 
     durations = [run(env.action_space.sample()) for _ in range(1000)]
-    counts, expected = np.bincount(durations, minlength=5)[1:5], 250 * 0.75 ** np.arange(4)
+    counts, expected = (
+        np.bincount(durations, minlength=5)[1:5],
+        250 * 0.75 ** np.arange(4),
+    )
     assert (np.abs(counts - expected) < 4 * np.sqrt(expected)).all()
     assert {run(4) for _ in range(5)} == {60}
 
@@ -413,7 +507,11 @@ FIXED = "eigenoptions/FourRooms-v0"
         (FIXED, {"options": []}, "no options"),
         (FIXED, {"options": 3}, "OptionSet"),
         (FIXED, {"options": [lambda obs: 0]}, "act"),
-        ("MountainCar-v0", {"options": make_options(np.zeros((1, 9), dtype=int), 3)}, "state="),
+        (
+            "MountainCar-v0",
+            {"options": make_options(np.zeros((1, 9), dtype=int), 3)},
+            "state=",
+        ),
     ],
 )
 def test_wrapper_wrong_argument_raises(
@@ -436,7 +534,10 @@ def test_step_wrong_action_raises(options: eo.OptionSet) -> None:
 
 def test_step_after_an_exception_inside_an_option_needs_a_reset() -> None:
     env = wrap_corridor()
-    step, env.env.step = env.env.step, lambda action: step(action) if env.unwrapped.state < 3 else 1 / 0
+    step, env.env.step = (
+        env.env.step,
+        lambda action: step(action) if env.unwrapped.state < 3 else 1 / 0,
+    )
     with pytest.raises(ZeroDivisionError):
         env.step(4)
     with pytest.raises(gym.error.ResetNeeded):
@@ -453,7 +554,9 @@ def test_options_act_with_sticky_actions(options: eo.OptionSet) -> None:
 
 
 def test_check_compares_the_dynamics(options: eo.OptionSet) -> None:
-    options.check(gym.make("eigenoptions/FourRooms-v0", goal=50))  # another task, the same dynamics
+    options.check(
+        gym.make("eigenoptions/FourRooms-v0", goal=50)
+    )  # another task, the same dynamics
     lake = eo.discover("FrozenLake-v1", n_options=2)
     lake.check(gym.make("FrozenLake-v1"))
     with pytest.raises(ValueError, match="another state space"):

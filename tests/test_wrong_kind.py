@@ -24,7 +24,12 @@ W = eo.graph(MDP)
         (lambda: eo.graph(W), "MDP"),
         (lambda: eo.solve("four-rooms", []), "MDP"),
         (lambda: eo.discover(MDP, 2)[0].act(-1), "state"),
-        (lambda: eo.OptionsWrapper(gym.make("eigenoptions/IMaze-v0"), eo.discover(MDP, 2)[0]), "OptionSet"),
+        (
+            lambda: eo.OptionsWrapper(
+                gym.make("eigenoptions/IMaze-v0"), eo.discover(MDP, 2)[0]
+            ),
+            "OptionSet",
+        ),
     ],
 )
 def test_call_with_the_wrong_kind_says_what_is_needed(call, word):
@@ -41,12 +46,24 @@ def test_wrapper_refuses_options_of_another_environment() -> None:
 
 def test_no_folder_for_compiled_code_is_no_obstacle(tmp_path: Path) -> None:
     source = Path(eo.__file__).parent
-    shutil.copytree(source, tmp_path / "eigenoptions", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        source, tmp_path / "eigenoptions", ignore=shutil.ignore_patterns("__pycache__")
+    )
     (tmp_path / "eigenoptions" / "_kernels" / "__pycache__").write_text("in the way")
-    env = {k: v for k, v in os.environ.items() if k not in ("XDG_CACHE_HOME", "NUMBA_CACHE_DIR")}
-    env |= {"HOME": "/proc/nowhere", "PYTHONPATH": str(tmp_path), "TMPDIR": str(tmp_path)}
+    env = {
+        k: v
+        for k, v in os.environ.items()
+        if k not in ("XDG_CACHE_HOME", "NUMBA_CACHE_DIR")
+    }
+    env |= {
+        "HOME": "/proc/nowhere",
+        "PYTHONPATH": str(tmp_path),
+        "TMPDIR": str(tmp_path),
+    }
     work = "import eigenoptions as eo; print(eo.__file__, eo.collect(eo.maze('i-maze'), 9, rng=0))"
-    done = subprocess.run([sys.executable, "-B", "-c", work], env=env, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", work], env=env, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(str(tmp_path))
 
@@ -55,9 +72,16 @@ def test_damaged_compiled_code_is_compiled_again(tmp_path: Path) -> None:
     call = "raise_arrival_values(np.zeros((1, 1), int), np.zeros((1, 1)), 0.5, np.zeros((1, 1)))"
     work = f"import numpy as np; from eigenoptions._kernels.sweep import raise_arrival_values; {call}"
     command = [sys.executable, "-c", work]
-    for kind, content in (("nbi", b""), ("nbi", b"\x80\x04\x95"), ("nbc", b"\x80\x04"), ("nbc", b"")):
+    for kind, content in (
+        ("nbi", b""),
+        ("nbi", b"\x80\x04\x95"),
+        ("nbc", b"\x80\x04"),
+        ("nbc", b""),
+    ):
         done = subprocess.run(
-            command, env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}, capture_output=True
+            command,
+            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+            capture_output=True,
         )
         assert done.returncode == 0, done.stderr
         (damaged,) = tmp_path.rglob(f"*.{kind}")

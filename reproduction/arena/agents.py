@@ -44,55 +44,101 @@ EXPLORE_SHARES = (0.02, 0.5, 1.0)
 NAMES = TABLES, *DEEP_AGENTS = ("Q-learning", "PyTorch DQN", "DQN", "PPO")
 DOMAINS, QUICK_DOMAINS = TASKS, ("Taxi",)
 # The bonus is not tuned: 0.1 would hide the reward of the goal, and 0.0001 be less than the noise of a network.
-DEEP_WAYS: dict[str, dict[str, float]] = {"plain": {}, "counts": {"bonus": 0.01}, "options": {}}
+DEEP_WAYS: dict[str, dict[str, float]] = {
+    "plain": {},
+    "counts": {"bonus": 0.01},
+    "options": {},
+}
 RUN = ["task", "agent", "way"]
 
 
 def run(lab: Lab, names: Sequence[str], tasks: Sequence[str]) -> Data:
     """Train agents; data frames ``runs``, ``seeds`` (of states seen), ``tuning`` and ``summary``."""
-    seeds, deep_seeds, goals, share = (2, 2, 3, 0.05) if lab.quick else (10, 10, 10, 1.0)
+    seeds, deep_seeds, goals, share = (
+        (2, 2, 3, 0.05) if lab.quick else (10, 10, 10, 1.0)
+    )
     lab.describe("choosing settings")
     tuning, chosen = tune(lab, tasks, *(1, 2) if lab.quick else (2, 3))
     lab.describe("training tables")
     jobs = [
-        {"task": task, "way": way, "seed": seed, "goals": goals, "settings": chosen[way]}
+        {
+            "task": task,
+            "way": way,
+            "seed": seed,
+            "goals": goals,
+            "settings": chosen[way],
+        }
         for task, way, seed in product(tasks, WAYS, range(seeds))
     ]
     results = lab.pmap(train_table, jobs if TABLES in names else [])
     lab.describe("training deep agents")
     jobs = [
-        {"agent": agent, "task": task, "way": way, "seed": seed, "settings": DEEP_WAYS[way], "share": share}
-        for seed, task, agent, way in product(range(deep_seeds), DEEP_STEPS, DEEP_AGENTS, DEEP_WAYS)
+        {
+            "agent": agent,
+            "task": task,
+            "way": way,
+            "seed": seed,
+            "settings": DEEP_WAYS[way],
+            "share": share,
+        }
+        for seed, task, agent, way in product(
+            range(deep_seeds), DEEP_STEPS, DEEP_AGENTS, DEEP_WAYS
+        )
         if agent in names and task in tasks
     ]
     results += lab.pmap(train_deep, jobs)
-    runs, seen = (pd.DataFrame([row for result in results for row in result[part]]) for part in (0, 1))
-    return {"summary": summarize(runs, seen), "runs": runs, "seeds": seen, "tuning": tuning}
+    runs, seen = (
+        pd.DataFrame([row for result in results for row in result[part]])
+        for part in (0, 1)
+    )
+    return {
+        "summary": summarize(runs, seen),
+        "runs": runs,
+        "seeds": seen,
+        "tuning": tuning,
+    }
 
 
-def tune(lab: Lab, tasks: Sequence[str], seeds: int, goals: int) -> tuple[pd.DataFrame, dict[str, Any]]:
+def tune(
+    lab: Lab, tasks: Sequence[str], seeds: int, goals: int
+) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Scores of all settings, and the best of each way: the least mean share of the budget until the first goal.
 
     A run that does not learn the goal counts with its whole budget. One setting serves all tasks.
     """
-    grids = {way: {"explore_share": EXPLORE_SHARES, **SETTINGS.get(way, {})} for way in WAYS}
+    grids = {
+        way: {"explore_share": EXPLORE_SHARES, **SETTINGS.get(way, {})} for way in WAYS
+    }
     grid = [
         (way, dict(zip(names, values, strict=True)))
         for way, names in grids.items()
         for values in product(*names.values())
     ]
     jobs = [
-        {"task": task, "way": way, "seed": 100 + seed, "goals": goals, "settings": settings}
+        {
+            "task": task,
+            "way": way,
+            "seed": 100 + seed,
+            "goals": goals,
+            "settings": settings,
+        }
         for task, seed, (way, settings) in product(tasks, range(seeds), grid)
     ]
     scores = []
     for job, (rows, _) in zip(jobs, lab.pmap(train_table, jobs), strict=True):
-        score = np.mean([row["first_goal"] / row["budget"] if row["learned"] else 1.0 for row in rows])
+        score = np.mean(
+            [
+                row["first_goal"] / row["budget"] if row["learned"] else 1.0
+                for row in rows
+            ]
+        )
         scores.append((job["way"], list_items("{} {:g}", job["settings"]), score))
     scores = pd.DataFrame(scores, columns=["way", "settings", "score"])
     scores = scores.groupby(["way", "settings"], sort=False).score.mean().reset_index()
     best = scores.groupby("way").score.idxmin()
-    return scores.assign(chosen=scores.index.isin(best)), {way: grid[i][1] for way, i in best.items()}
+    return scores.assign(chosen=scores.index.isin(best)), {
+        way: grid[i][1] for way, i in best.items()
+    }
 
 
 # Summary and claims
@@ -106,13 +152,23 @@ def summarize(runs: pd.DataFrame, seen: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for key, group in runs.groupby(RUN, sort=False):
-        drawn, native, budget = group[group.goal >= 0], group[group.goal < 0], int(group.budget.iloc[0])
-        row = dict(zip(RUN, key, strict=True)) | {"seeds": group.seed.nunique(), "budget": budget}
+        drawn, native, budget = (
+            group[group.goal >= 0],
+            group[group.goal < 0],
+            int(group.budget.iloc[0]),
+        )
+        row = dict(zip(RUN, key, strict=True)) | {
+            "seeds": group.seed.nunique(),
+            "budget": budget,
+        }
         for name, limit in (("first_goal", budget), ("learned", 1)):
             means = drawn.groupby("seed")[name].mean()
             low, high = np.clip(mean_interval(means), 0, limit)
             row |= {name: means.mean(), f"{name}_low": low, f"{name}_high": high}
-        row |= {"median_first_goal": drawn.first_goal.median(), "native_goal": native.first_goal.mean()}
+        row |= {
+            "median_first_goal": drawn.first_goal.median(),
+            "native_goal": native.first_goal.mean(),
+        }
         rows.append(row | {"native_learned": native.learned.mean()})
     coverage = seen.drop(columns="seed").groupby(RUN, sort=False).mean().reset_index()
     return pd.DataFrame(rows).merge(coverage, on=RUN)
@@ -128,9 +184,17 @@ def claims(data: Data, agent: str) -> Iterator[Claim]:
     for way in ours:
         tasks = rows.loc[way].index
         for name, others in (("plain", ["plain"]), ("every baseline", baselines)):
-            gains = {task: [means[other, task] - means[way, task] for other in others] for task in tasks}
-            later = [task for task in tasks if min(gain.mean() for gain in gains[task]) <= 0]
-            surely = sum(min(mean_interval(gain)[0] for gain in gains[task]) > 0 for task in tasks)
+            gains = {
+                task: [means[other, task] - means[way, task] for other in others]
+                for task in tasks
+            }
+            later = [
+                task for task in tasks if min(gain.mean() for gain in gains[task]) <= 0
+            ]
+            surely = sum(
+                min(mean_interval(gain)[0] for gain in gains[task]) > 0
+                for task in tasks
+            )
             yield Claim(
                 f"{agent}-{way}-before-{name}".replace(" ", "-"),
                 f"{agent} with options ({way}) finds random goals sooner than {name}, on at least 80% of the tasks.",
@@ -140,7 +204,10 @@ def claims(data: Data, agent: str) -> Iterator[Claim]:
                 f"{surely} of them beyond the error of measurement",
                 evidence=f"Not on: {', '.join(later) or 'none'}.",
             )
-        solved = {name: rows.loc[name, ["learned", "native_learned"]] > 0.5 for name in ("plain", way)}
+        solved = {
+            name: rows.loc[name, ["learned", "native_learned"]] > 0.5
+            for name in ("plain", way)
+        }
         lost = tasks[(solved["plain"] & ~solved[way]).any(axis=1)]
         yield Claim(
             f"{agent}-{way}-loses-none".replace(" ", "-"),
@@ -163,21 +230,34 @@ def format_rows(summary: pd.DataFrame, agent: str = TABLES) -> list[str]:
     rows = []
     for task, group in summary[summary.agent == agent].groupby("task", sort=False):
         cells = [task if agent == TABLES else f"{agent}, {task}"]
-        for row in group.sort_values("way", key=lambda ways: ways.map(list(WAYS).index)).itertuples():
-            steps = f"{row.first_goal:,.0f}" if agent == TABLES or row.first_goal < row.budget else "never"
+        for row in group.sort_values(
+            "way", key=lambda ways: ways.map(list(WAYS).index)
+        ).itertuples():
+            steps = (
+                f"{row.first_goal:,.0f}"
+                if agent == TABLES or row.first_goal < row.budget
+                else "never"
+            )
             seeds = f"{round(row.learned * row.seeds)} of {row.seeds}"
-            cells.append(f"{steps} ({f'{row.learned:.0%}' if agent == TABLES else seeds})")
+            cells.append(
+                f"{steps} ({f'{row.learned:.0%}' if agent == TABLES else seeds})"
+            )
         rows.append(f"| {' | '.join(cells)} |")
     return rows
 
 
 def describe(data: Data, *, quick: bool) -> tuple[str, Markup, list[Section]]:
     """Title, introduction and sections of the page; prints the summary."""
-    summary, columns = data["summary"], [*RUN, "learned", "first_goal", "native_goal", "median_goal"]
+    summary, columns = (
+        data["summary"],
+        [*RUN, "learned", "first_goal", "native_goal", "median_goal"],
+    )
     print(summary[columns].round(2).to_string(index=False))
     tasks = [
         (name, TASKS[name][0], len(task.states), task.limit, task.budget)
-        for name, task in ((name, make_task(name)) for name in dict.fromkeys(summary.task))
+        for name, task in (
+            (name, make_task(name)) for name in dict.fromkeys(summary.task)
+        )
     ]
     about = (
         "Reaching the goal gives reward 1 and ends the episode. The native goal is where the environment ends an "
@@ -192,13 +272,17 @@ def describe(data: Data, *, quick: bool) -> tuple[str, Markup, list[Section]]:
         "until the first goal; a run that does not learn the goal counts with its budget."
     )
     tables = [
-        pd.DataFrame(tasks, columns=["task", "what it is", "states", "time limit", "budget"]),
+        pd.DataFrame(
+            tasks, columns=["task", "what it is", "states", "time limit", "budget"]
+        ),
         pd.DataFrame(WAYS.items(), columns=["way", "what it is"]),
         (settings, data["tuning"]),
     ]
     sections = [_make_section(data, agent) for agent in dict.fromkeys(summary.agent)]
     judged = [claim for section in sections for claim in section.claims]
-    sections.append(Section("protocol", "Tasks, ways to explore, settings", about, tables))
+    sections.append(
+        Section("protocol", "Tasks, ways to explore, settings", about, tables)
+    )
     introduction = Markup(
         "Every agent learns each task for the same number of primitive steps, by <code>python -m reproduction arena "
         "agents</code>; the steps in which options are found count. {} claims: {}."
@@ -209,7 +293,10 @@ def describe(data: Data, *, quick: bool) -> tuple[str, Markup, list[Section]]:
 def _make_section(data: Data, agent: str) -> Section:
     """Tables, coverage and claims of an agent."""
     rows = data["summary"][data["summary"].agent == agent]
-    tasks, ways = list(dict.fromkeys(rows.task)), [way for way in WAYS if way in set(rows.way)]
+    tasks, ways = (
+        list(dict.fromkeys(rows.task)),
+        [way for way in WAYS if way in set(rows.way)],
+    )
     cells = {
         "Mean steps to the first of the random goals, with its 95% interval; a run without a goal counts with its "
         "budget.": "{0.first_goal:,.0f} ({0.first_goal_low:,.0f} to {0.first_goal_high:,.0f})",
@@ -228,8 +315,13 @@ def _make_section(data: Data, agent: str) -> Section:
     ]  # fmt: skip
     with matplotlib.rc_context(STYLE):
         figure = draw_coverage(rows, tasks, ways)
-    text, shown = f"{rows.seeds.iloc[0]:.0f} seeds.", [*shown, "States seen over time:", figure]
-    return Section(agent.replace(" ", "-"), agent, text, shown, list(claims(data, agent)))
+    text, shown = (
+        f"{rows.seeds.iloc[0]:.0f} seeds.",
+        [*shown, "States seen over time:", figure],
+    )
+    return Section(
+        agent.replace(" ", "-"), agent, text, shown, list(claims(data, agent))
+    )
 
 
 def draw_coverage(rows: pd.DataFrame, tasks: Sequence[str], ways: Sequence[str]) -> Any:
@@ -238,7 +330,9 @@ def draw_coverage(rows: pd.DataFrame, tasks: Sequence[str], ways: Sequence[str])
     for ax, task in zip(axes, tasks, strict=False):
         chosen = rows[rows.task == task].set_index("way")
         steps = np.array(MARKS) * chosen.budget.iloc[0]
-        lines = {way: [chosen.loc[way, f"seen {mark:g}"] for mark in MARKS] for way in ways}
+        lines = {
+            way: [chosen.loc[way, f"seen {mark:g}"] for mark in MARKS] for way in ways
+        }
         draw_lines(ax, steps, lines, title=task, ylim=(0, 1.02))
         ax.set_xscale("log")
     for ax in axes[len(tasks) :]:

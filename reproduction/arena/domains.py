@@ -30,7 +30,13 @@ def make_domain(name: str) -> MDP:
     source = DOMAINS[name][1]
     mdp = maze(source) if isinstance(source, str) else source()
     reward = np.full(mdp.n_states, -1.0) if mdp.reward is None else mdp.reward
-    return replace(mdp, name=name, start=0 if mdp.start is None else mdp.start, goal=None, reward=reward)
+    return replace(
+        mdp,
+        name=name,
+        start=0 if mdp.start is None else mdp.start,
+        goal=None,
+        reward=reward,
+    )
 
 
 def make_costly_rooms() -> MDP:
@@ -61,7 +67,9 @@ def make_slippery_rooms(slip: float = 0.2) -> MDP:
     mdp = maze("four-rooms")
     uniform = np.full((mdp.n_actions, mdp.n_actions), 1.0 / mdp.n_actions)
     random_move = kron(eye_array(mdp.n_states), uniform) @ mdp.transition
-    return replace(mdp, transition=csr_array((1.0 - slip) * mdp.transition + slip * random_move))
+    return replace(
+        mdp, transition=csr_array((1.0 - slip) * mdp.transition + slip * random_move)
+    )
 
 
 def make_continuing(env: str) -> MDP:
@@ -94,8 +102,14 @@ DOMAINS: dict[str, tuple[str, str | Callable[[], MDP]]] = {
         "FrozenLake8x8: stochastic moves, ends lead to the start",
         partial(make_continuing, "FrozenLake8x8-v1"),
     ),
-    "taxi": ("Taxi with one destination, deliveries lead to the start", partial(make_continuing, "Taxi-v4")),
+    "taxi": (
+        "Taxi with one destination, deliveries lead to the start",
+        partial(make_continuing, "Taxi-v4"),
+    ),
     "one-way": ("four rooms whose doors are one-way", make_one_way_rooms),
-    "slippery": ("four rooms, every fifth move in a random direction", make_slippery_rooms),
+    "slippery": (
+        "four rooms, every fifth move in a random direction",
+        make_slippery_rooms,
+    ),
     "costly": ("nine rooms, the middle one costs 20 per step", make_costly_rooms),
 }

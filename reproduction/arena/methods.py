@@ -45,7 +45,10 @@ class Measure(NamedTuple):
     counts_missing_as_none: bool = True
 
 
-STEPS, SHARE = "Expected steps between two states", "Share of evaluation episodes that reach the goal"
+STEPS, SHARE = (
+    "Expected steps between two states",
+    "Share of evaluation episodes that reach the goal",
+)
 MEASURES = {
     "diffusion time, 8 options": Measure(
         f"{STEPS}, exact, at the option chance that is best for the method.", "best", 8),
@@ -67,8 +70,13 @@ MEASURES = {
 
 def run(lab: Lab, names: Sequence[str], domains: Sequence[str]) -> Data:
     """Data frame ``rows``: one per method, domain, seed and number of options; with 0 options what needs none."""
-    pairs = [{"domain": domain, "method": name} for domain, name in product(domains, [NONE, *names])]
-    seeds, counts, learning = (2, (8,), QUICK_LEARNING) if lab.quick else (3, (8, 32, 64), LEARNING)
+    pairs = [
+        {"domain": domain, "method": name}
+        for domain, name in product(domains, [NONE, *names])
+    ]
+    seeds, counts, learning = (
+        (2, (8,), QUICK_LEARNING) if lab.quick else (3, (8, 32, 64), LEARNING)
+    )
     lab.describe("measuring options")
     jobs = [
         {**pair, "seed": seed, "counts": counts, "learning": learning}
@@ -82,7 +90,13 @@ def run(lab: Lab, names: Sequence[str], domains: Sequence[str]) -> Data:
     return {"rows": pd.DataFrame(rows)}
 
 
-def measure(domain: str, method: str, seed: int, counts: Sequence[int], learning: Mapping[str, int]) -> Rows:
+def measure(
+    domain: str,
+    method: str,
+    seed: int,
+    counts: Sequence[int],
+    learning: Mapping[str, int],
+) -> Rows:
     """Measures of the options of one method on one domain; empty if seed 0 has the same options.
 
     >>> [row["n"] for row in measure("i-maze", "eigen", 0, [2], {"goals": 1, "runs": 1, "episodes": 1})]
@@ -96,9 +110,17 @@ def measure(domain: str, method: str, seed: int, counts: Sequence[int], learning
         options: Any = discover_most(mdp, n, method, seed)
         if options is None or (rows and len(options) <= rows[-1]["n"]):
             break
-        if seed and np.array_equal(options.policy, discover_most(mdp, n, method, 0).policy):
+        if seed and np.array_equal(
+            options.policy, discover_most(mdp, n, method, 0).policy
+        ):
             break
-        rows.append({**key, "n": len(options), **measure_options(mdp, options, seed, **learning)})
+        rows.append(
+            {
+                **key,
+                "n": len(options),
+                **measure_options(mdp, options, seed, **learning),
+            }
+        )
     return rows
 
 
@@ -112,7 +134,9 @@ def discover_most(mdp: MDP, n: int, method: str, seed: int) -> OptionSet | None:
     return None
 
 
-def measure_options(mdp: MDP, options: OptionSet | None, seed: int, **learning: int) -> dict[str, float]:
+def measure_options(
+    mdp: MDP, options: OptionSet | None, seed: int, **learning: int
+) -> dict[str, float]:
     """Diffusion times, returns and cost of a set of options; a walk that options trap never arrives."""
     if options is None:
         time = diffusion_time(mdp)
@@ -125,19 +149,31 @@ def measure_options(mdp: MDP, options: OptionSet | None, seed: int, **learning: 
             result["uniform"] = best.uniform_diffusion_time
         result["cost"] = measure_cost(mdp, options)
     for name, chance in (("uniform", None), ("best", result["chance"])):
-        result[f"return at {name}"] = measure_return(mdp, options, chance, seed, **learning)
+        result[f"return at {name}"] = measure_return(
+            mdp, options, chance, seed, **learning
+        )
     return result
 
 
 def measure_return(
-    mdp: MDP, options: OptionSet | None, chance: float | None, seed: int, goals: int, **settings: int
+    mdp: MDP,
+    options: OptionSet | None,
+    chance: float | None,
+    seed: int,
+    goals: int,
+    **settings: int,
 ) -> float:
     """Mean return of Q-learning over some goals, spread over the states."""
     others = np.delete(np.arange(mdp.n_states), mdp.start or 0)
-    chosen = others[np.unique(np.linspace(0, len(others) - 1, goals).astype(int))].tolist()
+    chosen = others[
+        np.unique(np.linspace(0, len(others) - 1, goals).astype(int))
+    ].tolist()
     learning: Any = {"max_steps": mdp.n_states, "option_chance": chance, **settings}
     seeds = {goal: np.random.SeedSequence(seed, spawn_key=(goal,)) for goal in chosen}
-    records = [q_learning(mdp, options, goal=goal, rng=rng, **learning) for goal, rng in seeds.items()]
+    records = [
+        q_learning(mdp, options, goal=goal, rng=rng, **learning)
+        for goal, rng in seeds.items()
+    ]
     return float(np.mean([record.returns.mean() for record in records]))
 
 
@@ -153,11 +189,19 @@ def measure_cost(mdp: MDP, options: OptionSet) -> float:
         if is_cheap[(path := options.follow(i, int(start)))[-1]]
     ]
     n_steps = sum(len(path) - 1 for path in paths)
-    return -sum(float(mdp.reward[path[:-1]].sum()) for path in paths) / n_steps if n_steps else nan
+    return (
+        -sum(float(mdp.reward[path[:-1]].sum()) for path in paths) / n_steps
+        if n_steps
+        else nan
+    )
 
 
 def explore_online(
-    domain: str, method: str, seeds: Sequence[int], n_options: int = 8, steps_per_state: int = 150
+    domain: str,
+    method: str,
+    seeds: Sequence[int],
+    n_options: int = 8,
+    steps_per_state: int = 150,
 ) -> Rows:
     """Primitive steps until every state was seen, once per seed; inf where some were not seen in time.
 
@@ -171,7 +215,11 @@ def explore_online(
     if mdp.n_states > 300:
         return []
     logging.getLogger("eigenoptions").setLevel(logging.ERROR)
-    settings: dict[str, Any] = {"n_options": n_options, "option_chance": 0.05, "method": method}
+    settings: dict[str, Any] = {
+        "n_options": n_options,
+        "option_chance": 0.05,
+        "method": method,
+    }
     if method == NONE:
         settings |= {"n_options": 2, "option_chance": 0.0, "method": "eigen"}
     elif get_method(method).needs_rewards:
@@ -189,7 +237,9 @@ def explore_online(
         except ValueError:
             return []
         needed = float(first_visit.max()) if first_visit.min() >= 0 else inf
-        results.append({"method": method, "domain": domain, "seed": seed, "n": 0, "online": needed})
+        results.append(
+            {"method": method, "domain": domain, "seed": seed, "n": 0, "online": needed}
+        )
     return results
 
 
@@ -202,7 +252,9 @@ def get_values(rows: pd.DataFrame, measure: Measure) -> pd.DataFrame:
     rows = rows[rows.n <= measure.n]
     rows = rows[rows.n == rows.groupby([*KEYS, "seed"]).n.transform("max")]
     groups = rows.groupby(KEYS)[measure.column]
-    return pd.DataFrame({"median": groups.median(), "low": groups.min(), "high": groups.max()})
+    return pd.DataFrame(
+        {"median": groups.median(), "low": groups.min(), "high": groups.max()}
+    )
 
 
 def rank(rows: pd.DataFrame, measure: Measure) -> pd.Series:
@@ -222,16 +274,26 @@ def describe(data: Data, *, quick: bool) -> tuple[str, Markup, list[Section]]:
     rows, learning = data["rows"], QUICK_LEARNING if quick else LEARNING
     domains = list(dict.fromkeys(rows.domain))
     names = [name for name in dict.fromkeys(rows.method) if name != NONE]
-    orders = {name: order for name, measure in MEASURES.items() if len(order := rank(rows, measure))}
+    orders = {
+        name: order
+        for name, measure in MEASURES.items()
+        if len(order := rank(rows, measure))
+    }
     for name, order in orders.items():
         print(f"{name}: {', '.join(order.index[:3])}")
-    ranking = pd.DataFrame({name: order.map("{:.1f}".format) for name, order in orders.items()}).fillna("")
+    ranking = pd.DataFrame(
+        {name: order.map("{:.1f}".format) for name, order in orders.items()}
+    ).fillna("")
     about = [(name, DOMAINS[name][0], make_domain(name).n_states) for name in domains]
     text = (
         "Mean rank over the domains, 1 is best. A method that has no options on a domain counts there as the "
         "baseline, primitive actions alone, which is ranked too."
     )
-    sections = [Section("ranking", "Ranking", text, [ranking.rename_axis("method").reset_index()])]
+    sections = [
+        Section(
+            "ranking", "Ranking", text, [ranking.rename_axis("method").reset_index()]
+        )
+    ]
     for name in orders:
         anchor, table = name.replace(" ", "-").replace(",", ""), _show(rows, name)
         sections.append(Section(anchor, name, MEASURES[name].about, [table]))
@@ -244,10 +306,12 @@ def describe(data: Data, *, quick: bool) -> tuple[str, Markup, list[Section]]:
     )
     table = pd.DataFrame(about, columns=["domain", "what it is", "states"])
     sections.append(Section("protocol", "Domains and protocol", text, [table]))
-    about = (
-        f"{len(names)} discovery methods on the same {len(domains)} domains, by <code>python -m reproduction "
+    about = f"{len(names)} discovery methods on the same {len(domains)} domains, by <code>python -m reproduction "
+    return (
+        "Discovery methods compared",
+        Markup(about + "arena methods</code>."),
+        sections,
     )
-    return "Discovery methods compared", Markup(about + "arena methods</code>."), sections
 
 
 def _show(rows: pd.DataFrame, name: str) -> pd.DataFrame:

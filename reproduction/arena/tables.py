@@ -93,7 +93,13 @@ def learn(moves, goal, policy, way, first_step, budget, rng, q, first_visit):  #
             c = choose_greedy(q[s], policy[s] >= 0, rng)
             a = c
             if c >= n_actions:
-                option, origin, gain, discount, stop_chance = c - n_actions, s, 0.0, 1.0, 0.0
+                option, origin, gain, discount, stop_chance = (
+                    c - n_actions,
+                    s,
+                    0.0,
+                    1.0,
+                    0.0,
+                )
                 a = policy[s, option]
         t, last = successors[s, a], a
         counts[t] += 1.0
@@ -106,7 +112,12 @@ def learn(moves, goal, policy, way, first_step, budget, rng, q, first_visit):  #
         age += 1
         if option >= 0:
             gain, discount = gain + discount * reward, discount * way.gamma
-            if is_over or age == limit or policy[t, option] < 0 or rng.random() < stop_chance:
+            if (
+                is_over
+                or age == limit
+                or policy[t, option] < 0
+                or rng.random() < stop_chance
+            ):
                 c = n_actions + option
                 q[origin, c] += way.alpha * (gain + discount * best - q[origin, c])
                 option = -1
@@ -140,7 +151,9 @@ def tune_known_options(task: str) -> Exploration:
     return tune_exploration(options.mdp, options)
 
 
-def train_table(task: str, way: str, seed: int, goals: int, settings: Any) -> tuple[tasks.Rows, tasks.Rows]:
+def train_table(
+    task: str, way: str, seed: int, goals: int, settings: Any
+) -> tuple[tasks.Rows, tasks.Rows]:
     """Q-learning on a task with one way to explore: toward its native goal, random goals, and without a reward.
 
     Before the goal is reached, values do not depend on where it is. So the run without a reward gives the first goal of
@@ -148,7 +161,10 @@ def train_table(task: str, way: str, seed: int, goals: int, settings: Any) -> tu
     """
     about, known = tasks.make_task(task), tasks.get_known_options(task)
     n_states, settings = about.mdp.n_states, dict(settings)
-    first_step, seen = int(settings.pop("discovery", 0) * about.budget), np.full(n_states, -1)
+    first_step, seen = (
+        int(settings.pop("discovery", 0) * about.budget),
+        np.full(n_states, -1),
+    )
     policy = np.zeros((n_states, 0), dtype=np.int64)
     if way in ("options", "found"):
         # Options of an incomplete table explore by the defaults of `cycle`.
@@ -158,8 +174,16 @@ def train_table(task: str, way: str, seed: int, goals: int, settings: Any) -> tu
         else:
             options, seen = tasks.find_options(task, first_step, seed)
         policy = np.ascontiguousarray(options.policy.T, dtype=np.int64)
-        settings |= {"option_chance": exploration.option_chance, "stop_chance": exploration.stop_chance}
-    moves = Moves(np.asarray(about.mdp.successors, dtype=np.int64), about.ends, about.mdp.start, about.limit)
+        settings |= {
+            "option_chance": exploration.option_chance,
+            "stop_chance": exploration.stop_chance,
+        }
+    moves = Moves(
+        np.asarray(about.mdp.successors, dtype=np.int64),
+        about.ends,
+        about.mdp.start,
+        about.limit,
+    )
     q = np.empty((n_states, about.mdp.n_actions + policy.shape[1]))
     key = {"task": task, "agent": "Q-learning", "way": way, "seed": seed}
     rows, measured = [], {}
@@ -167,11 +191,23 @@ def train_table(task: str, way: str, seed: int, goals: int, settings: Any) -> tu
     for goal in [-2, -1, *tasks.draw_goals(about, known, goals, seed).tolist()]:
         is_goal = about.native if goal == -1 else np.arange(n_states) == goal
         first_visit, rng = seen.copy(), np.random.default_rng(seed)
-        learn(moves, is_goal, policy, Way(**settings), first_step, about.budget, rng, q, first_visit)
+        learn(
+            moves,
+            is_goal,
+            policy,
+            Way(**settings),
+            first_step,
+            about.budget,
+            rng,
+            q,
+            first_visit,
+        )
         if goal == -2:
             measured = tasks.measure_coverage(about, first_visit, about.budget)
         else:
             is_learned = follow_greedy(moves, is_goal, policy, q) > 0
-            measured_goal = tasks.measure_goal(is_goal, first_visit, about.budget, is_learned)
+            measured_goal = tasks.measure_goal(
+                is_goal, first_visit, about.budget, is_learned
+            )
             rows.append({**key, "goal": goal, **measured_goal})
     return rows, [{**key, **measured}]

@@ -107,24 +107,43 @@ class TableEnv(MazeEnv):
         return state, float(self.is_goal[state]), bool(self.ends[state]), False, info
 
 
-def make_table_env(task: Task, goal: NDArray[np.bool_] | None = None) -> gym.Env[Any, Any]:
+def make_table_env(
+    task: Task, goal: NDArray[np.bool_] | None = None
+) -> gym.Env[Any, Any]:
     """The environment of a task with its time limit; without a goal nothing gives a reward."""
     none = np.zeros(task.mdp.n_states, dtype=np.bool_)
-    return gym.wrappers.TimeLimit(TableEnv(task, none if goal is None else goal), task.limit)
+    return gym.wrappers.TimeLimit(
+        TableEnv(task, none if goal is None else goal), task.limit
+    )
 
 
-def measure_goal(is_goal: Any, first_visit: Any, budget: int, is_learned: bool) -> dict[str, Any]:
+def measure_goal(
+    is_goal: Any, first_visit: Any, budget: int, is_learned: bool
+) -> dict[str, Any]:
     """Steps until the first goal (the budget where there is none), and whether it is learned."""
     visits = first_visit[is_goal & (first_visit >= 0)]
-    return {"first_goal": int(visits.min(initial=budget)), "learned": bool(is_learned), "budget": budget}
+    return {
+        "first_goal": int(visits.min(initial=budget)),
+        "learned": bool(is_learned),
+        "budget": budget,
+    }
 
 
-def measure_coverage(task: Task, first_visit: NDArray[np.int64], budget: int) -> dict[str, float]:
+def measure_coverage(
+    task: Task, first_visit: NDArray[np.int64], budget: int
+) -> dict[str, float]:
     """Mean and median over all states of the first visit, and the share of states seen at `MARKS`."""
     visits = first_visit[task.states]
     steps = np.where(visits < 0, budget, visits)
-    seen = {f"seen {mark:g}": float(np.mean((visits >= 0) & (visits <= mark * budget))) for mark in MARKS}
-    return {"mean_goal": float(steps.mean()), "median_goal": float(np.median(steps)), **seen}
+    seen = {
+        f"seen {mark:g}": float(np.mean((visits >= 0) & (visits <= mark * budget)))
+        for mark in MARKS
+    }
+    return {
+        "mean_goal": float(steps.mean()),
+        "median_goal": float(np.median(steps)),
+        **seen,
+    }
 
 
 @lru_cache(maxsize=10)
@@ -135,7 +154,9 @@ def get_known_options(task: str) -> OptionSet:
 
 
 @lru_cache(maxsize=4)
-def find_options(task: str, steps: int, seed: int, rounds: int = 4) -> tuple[Any, NDArray[np.int64]]:
+def find_options(
+    task: str, steps: int, seed: int, rounds: int = 4
+) -> tuple[Any, NDArray[np.int64]]:
     """Options of the last round of `cycle`, by its defaults, and the first visit to each state.
 
     A table that `cycle` walks through has one end of episodes, so all ends count as the first of them.
@@ -147,7 +168,12 @@ def find_options(task: str, steps: int, seed: int, rounds: int = 4) -> tuple[Any
     successors[about.ends[successors]] = end or 0
     mdp = MDP.from_successors(successors, start=about.mdp.start, goal=end)
     first_visit = np.full(mdp.n_states, -1)
-    walking: Any = {"steps": steps // rounds, "rounds": rounds, "max_episode_steps": about.limit, "rng": seed}
+    walking: Any = {
+        "steps": steps // rounds,
+        "rounds": rounds,
+        "max_episode_steps": about.limit,
+        "rng": seed,
+    }
     for snapshot in cycle(mdp, **walking):
         note_first_visits(first_visit, snapshot)
         options = snapshot.options
@@ -192,8 +218,14 @@ TASKS: dict[str, tuple[str, str | Callable[[], MDP]]] = {
     "MultiRoom": ("MiniGrid-MultiRoom-N4-S5-v1", f"{MINIGRID}MultiRoom-N4-S5-v1"),
     "KeyCorridor": ("MiniGrid-KeyCorridorS3R2-v0", f"{MINIGRID}KeyCorridorS3R2-v0"),
     "DoorKey": ("MiniGrid-DoorKey-8x8-v0", f"{MINIGRID}DoorKey-8x8-v0"),
-    "perfect-21x21": ("a perfect maze: corridors without loops", partial(maze, "perfect:21x21")),
-    "two-keys": ("three rooms in a row, of which the last needs two keys", make_two_keys),
+    "perfect-21x21": (
+        "a perfect maze: corridors without loops",
+        partial(maze, "perfect:21x21"),
+    ),
+    "two-keys": (
+        "three rooms in a row, of which the last needs two keys",
+        make_two_keys,
+    ),
     "Taxi": ("Taxi-v4 with one passenger and one destination", "Taxi-v4"),
     "CliffWalking": ("CliffWalking-v1", "CliffWalking-v1"),
     "rooms-5x5": ("25 rooms of 5 x 5 cells", partial(maze, rooms_map(5, 5, 5))),

@@ -13,7 +13,13 @@ from eigenoptions.envs import OptionsWrapper
 from reproduction.arena import tasks
 
 # Deep agents are slow (0.3 to 1 ms per step): fewer tasks, ways and steps, and one random goal per seed.
-DEEP_STEPS = {"FourRooms": 8000, "two-keys": 8000, "rooms-5x5": 8000, "Taxi": 4000, "CliffWalking": 2000}
+DEEP_STEPS = {
+    "FourRooms": 8000,
+    "two-keys": 8000,
+    "rooms-5x5": 8000,
+    "Taxi": 4000,
+    "CliffWalking": 2000,
+}
 
 
 class BudgetSpentError(Exception):
@@ -28,7 +34,13 @@ class Record(gym.Wrapper[Any, Any, Any, Any]):
     options is here, too: discount and masks.
     """
 
-    def __init__(self, env: gym.Env[Any, Any], budget: int, bonus: float = 0.0, gamma: float = 0.99) -> None:
+    def __init__(
+        self,
+        env: gym.Env[Any, Any],
+        budget: int,
+        bonus: float = 0.0,
+        gamma: float = 0.99,
+    ) -> None:
         super().__init__(env)
         self.budget, self.bonus, self.gamma, self.steps = budget, bonus, gamma, 0
         self.counts = np.zeros(int(env.observation_space.n))  # type: ignore[attr-defined]
@@ -60,25 +72,42 @@ class Record(gym.Wrapper[Any, Any, Any, Any]):
 
 
 def train_deep(
-    agent: str, task: str, way: str, seed: int, settings: Mapping[str, float], share: float
+    agent: str,
+    task: str,
+    way: str,
+    seed: int,
+    settings: Mapping[str, float],
+    share: float,
 ) -> tuple[tasks.Rows, tasks.Rows]:
     """One run of a deep agent toward the first random goal of its seed."""
     from reproduction.arena.deep_agents import train_dqn, train_sb3
 
-    about, known, budget = tasks.make_task(task), tasks.get_known_options(task), int(share * DEEP_STEPS[task])
+    about, known, budget = (
+        tasks.make_task(task),
+        tasks.get_known_options(task),
+        int(share * DEEP_STEPS[task]),
+    )
     goal = int(tasks.draw_goals(about, known, 20, seed)[0])
     is_goal = np.arange(about.mdp.n_states) == goal
 
     def add_options(env: Any) -> Any:
-        return OptionsWrapper(env, known, record_steps=True) if way == "options" else env
+        return (
+            OptionsWrapper(env, known, record_steps=True) if way == "options" else env
+        )
 
     record = Record(tasks.make_table_env(about, is_goal), budget, **settings)
     record.first_visit[about.mdp.start] = 0
     train = train_dqn if agent == "PyTorch DQN" else partial(train_sb3, agent)
     act = train(add_options(record), record, seed)
-    is_learned = play_episode(add_options(tasks.make_table_env(about, is_goal)), act, seed)
+    is_learned = play_episode(
+        add_options(tasks.make_table_env(about, is_goal)), act, seed
+    )
     key = {"task": task, "agent": agent, "way": way, "seed": seed}
-    row = {**key, "goal": goal, **tasks.measure_goal(is_goal, record.first_visit, budget, is_learned)}
+    row = {
+        **key,
+        "goal": goal,
+        **tasks.measure_goal(is_goal, record.first_visit, budget, is_learned),
+    }
     return [row], [{**key, **tasks.measure_coverage(about, record.first_visit, budget)}]
 
 

@@ -29,14 +29,19 @@ RESULTS = Path(__file__).parent / "results"
 def run(lab: Lab, *, game: str) -> Data:
     """Stored results of a full run; with ``lab.atari`` those of a new, small one."""
     if lab.atari:
-        return run_study(lab, game, make_variants(game, "quick" if lab.quick else "paper"))
+        return run_study(
+            lab, game, make_variants(game, "quick" if lab.quick else "paper")
+        )
     return lab.pmap(load_results, [{"game": game}])[0]
 
 
 def load_results(game: str) -> Data:
     """The stored tables of a game."""
     paths = sorted(RESULTS.glob(f"{game.lower()}-*.csv.gz"))
-    data = {path.name.partition(".")[0].partition("-")[2]: pd.read_csv(path) for path in paths}
+    data = {
+        path.name.partition(".")[0].partition("-")[2]: pd.read_csv(path)
+        for path in paths
+    }
     for table in data.values():
         if "region" in table:
             table["region"] = table.region.fillna("")
@@ -70,14 +75,21 @@ EXPERIMENTS = tuple(
             "5.2",
             "Options with the intent of reaching staircases, ropes and doors, similar to those made by hand elsewhere.",
         ),
-        ("MsPacman", "Appendix E: Ms. Pac-Man", "Appendix E", "Options to corners and intersections."),
+        (
+            "MsPacman",
+            "Appendix E: Ms. Pac-Man",
+            "Appendix E",
+            "Options to corners and intersections.",
+        ),
     )
 )
 
 
 def main(arguments: Sequence[str]) -> None:
     """Study one game and write its tables, clips and a page into a folder; an interrupted run continues."""
-    parser = argparse.ArgumentParser("python -m reproduction atari", description=main.__doc__)
+    parser = argparse.ArgumentParser(
+        "python -m reproduction atari", description=main.__doc__
+    )
     parser.add_argument("game", help="Freeway, MontezumaRevenge or MsPacman")
     sizes = parser.add_mutually_exclusive_group()
     for size, words in {
@@ -85,21 +97,35 @@ def main(arguments: Sequence[str]) -> None:
         "full": "the paper's protocol and all variants, which judges its claims; up to an hour",
         "quick": "a run of seconds, to check that everything works",
     }.items():
-        sizes.add_argument(f"--{size}", dest="size", action="store_const", const=size, help=words)
-    parser.add_argument("--seeds", type=int, nargs="+", help="one per collection of transitions")
+        sizes.add_argument(
+            f"--{size}", dest="size", action="store_const", const=size, help=words
+        )
     parser.add_argument(
-        "--out", type=Path, default=Path("out/atari"), metavar="DIR", help="default: out/atari"
+        "--seeds", type=int, nargs="+", help="one per collection of transitions"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("out/atari"),
+        metavar="DIR",
+        help="default: out/atari",
     )
     options = parser.parse_args(arguments)
     game, size = get_game(options.game).name, options.size or "default"
     variants = make_variants(game, size)
     if options.seeds:
-        variants = [replace(variant, collections=tuple(options.seeds)) for variant in variants]
-    (experiment,) = (replace(e, caption="") for e in EXPERIMENTS if e.name == game.lower())
+        variants = [
+            replace(variant, collections=tuple(options.seeds)) for variant in variants
+        ]
+    (experiment,) = (
+        replace(e, caption="") for e in EXPERIMENTS if e.name == game.lower()
+    )
     folder = options.out / game.lower()
     with open_lab(folder, quick=size == "quick") as lab:
         data = run_study(lab, game, variants)
-        outcome = Outcome(experiment, data, {"size": size}, lab.seconds, experiment.judge(data))
+        outcome = Outcome(
+            experiment, data, {"size": size}, lab.seconds, experiment.judge(data)
+        )
         write_game(folder, game, outcome)
     print_claims(outcome.claims)
     print(f"report: {folder / 'index.html'}")
@@ -116,9 +142,10 @@ def write_game(folder: Path, game: str, outcome: Outcome) -> None:
         "<figcaption><b>{1}</b> {2}</figcaption></figure>"
     )
     clips = [card.format(*clip) for clip in save_clips(outcome.data, game, folder)]
-    text = (
-        "Options that settle away from their start and from each other, chosen by a rule; and a random walk."
-    )
+    text = "Options that settle away from their start and from each other, chosen by a rule; and a random walk."
     cards = Markup('<div class="cards">{}</div>').format(Markup("").join(clips))
-    sections = [Section("clips", "Highlighted options", text, [cards]), make_section(outcome)]
+    sections = [
+        Section("clips", "Highlighted options", text, [cards]),
+        make_section(outcome),
+    ]
     write_page(folder / "index.html", f"Eigenoptions of {game}", sections)

@@ -44,7 +44,9 @@ class Game:
     # Pixels (x, y) from the upper left corner are position @ scale + offset.
     scale: tuple[tuple[float, float], ...]
     offset: tuple[float, float]
-    context: tuple[int, ...] = ()  # other bytes that distinguish the states of a game graph: room, direction
+    context: tuple[
+        int, ...
+    ] = ()  # other bytes that distinguish the states of a game graph: room, direction
 
     def to_screen(self, positions: ArrayLike) -> NDArray[np.float64]:
         """``(..., 2)`` pixels of positions ``(..., bytes)``."""
@@ -79,7 +81,10 @@ def load_starts(game: str, collection: int) -> list[tuple[int, ...]]:
         return published_starts(game)
     # A text such as "60*0 8*1": 60 frames of action 0, then 8 of action 1.
     runs = [re.findall(r"(\d+)\*(\d+)", text) for text in table.actions]
-    return [tuple(int(action) for count, action in run for _ in range(int(count))) for run in runs]
+    return [
+        tuple(int(action) for count, action in run for _ in range(int(count)))
+        for run in runs
+    ]
 
 
 def _around(x: int, y: int, reach: int) -> Box:
@@ -88,8 +93,28 @@ def _around(x: int, y: int, reach: int) -> Box:
 
 # Junctions of Ms. Pac-Man's first maze left of its axis x = 88; the others are their mirror images.
 _LEFT = [
-    *[(26, 26), (42, 26), (58, 26), (66, 26), (26, 50), (66, 50), (26, 74), (66, 74), (26, 98)],
-    *[(58, 98), (66, 98), (74, 98), (26, 122), (42, 122), (74, 122), (74, 134), (42, 158), (74, 158)],
+    *[
+        (26, 26),
+        (42, 26),
+        (58, 26),
+        (66, 26),
+        (26, 50),
+        (66, 50),
+        (26, 74),
+        (66, 74),
+        (26, 98),
+    ],
+    *[
+        (58, 98),
+        (66, 98),
+        (74, 98),
+        (26, 122),
+        (42, 122),
+        (74, 122),
+        (74, 134),
+        (42, 158),
+        (74, 158),
+    ],
 ]
 _ROAD: dict[str, Box] = {
     "bottom": ((0, 13),),
@@ -110,13 +135,25 @@ _FIRST_MAZE: dict[str, Box] = {
     "upper right corner": _around(158, 2, 8),
     "lower left corner": _around(18, 158, 8),
     "lower right corner": _around(158, 158, 8),
-    **{f"junction {x},{y}": _around(x, y, 3) for x, y in sorted(_LEFT + [(176 - x, y) for x, y in _LEFT])},
+    **{
+        f"junction {x},{y}": _around(x, y, 3)
+        for x, y in sorted(_LEFT + [(176 - x, y) for x, y in _LEFT])
+    },
 }
 GAMES = {
     game.name: game
     for game in (
         Game("Freeway", (14,), _ROAD, ((0, -1),), (47, 197)),
-        Game("MontezumaRevenge", (42, 43), _FIRST_ROOM, ((1, 0), (0, -1)), (3, 318), context=(3,)),
-        Game("MsPacman", (10, 16), _FIRST_MAZE, ((1, 0), (0, 1)), (-8, 6), context=(56,)),
+        Game(
+            "MontezumaRevenge",
+            (42, 43),
+            _FIRST_ROOM,
+            ((1, 0), (0, -1)),
+            (3, 318),
+            context=(3,),
+        ),
+        Game(
+            "MsPacman", (10, 16), _FIRST_MAZE, ((1, 0), (0, 1)), (-8, 6), context=(56,)
+        ),
     )
 }

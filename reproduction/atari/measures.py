@@ -69,13 +69,28 @@ def measure(rollouts: Rollouts, game: Game) -> pd.DataFrame:
             places = list(map(tuple, (late // CELL).tolist()))
             modal, count = Counter(places).most_common(1)[0]
             dwell = count / (frames - frames // 2)
-            at_modal = [tuple(p) for p, place in zip(late.tolist(), places, strict=True) if place == modal]
+            at_modal = [
+                tuple(p)
+                for p, place in zip(late.tolist(), places, strict=True)
+                if place == modal
+            ]
             point = np.array(Counter(at_modal).most_common(1)[0][0], dtype=float)
         away, settles = float(np.linalg.norm(point - start)), dwell >= SETTLED
-        row = {"died": float(rollouts.died[i]), "score": rollouts.score[i], "dwell": dwell}
-        row |= {"settles": float(settles), "arrives": float(settles and away >= FAR), "away": away}
+        row = {
+            "died": float(rollouts.died[i]),
+            "score": rollouts.score[i],
+            "dwell": dwell,
+        }
+        row |= {
+            "settles": float(settles),
+            "arrives": float(settles and away >= FAR),
+            "away": away,
+        }
         row |= dict(zip(AXES, point.tolist(), strict=False))
-        row |= {"farthest": np.linalg.norm(path - start, axis=1).max(), "height": path[:, -1].mean()}
+        row |= {
+            "farthest": np.linalg.norm(path - start, axis=1).max(),
+            "height": path[:, -1].mean(),
+        }
         rows.append(row | {"region": game.find_region(point)})
     return pd.DataFrame(rows)
 
@@ -113,7 +128,11 @@ def find_reliable(table: pd.DataFrame) -> pd.DataFrame:
     half of all starts, and arrives there from at least one of them. The rows are those roll-outs whose place it is.
     """
     n_starts, rows = table.start.nunique(), []
-    points, settles, arrives = get_points(table), table.settles.to_numpy() > 0, table.arrives.to_numpy() > 0
+    points, settles, arrives = (
+        get_points(table),
+        table.settles.to_numpy() > 0,
+        table.arrives.to_numpy() > 0,
+    )
     for option in table.groupby(["collection", *OPTION]).indices.values():
         near = cdist(points[option], points[option]) < FAR
         near &= settles[option, None] & settles[None, option]
@@ -135,13 +154,20 @@ class Effect(Difference):
         return self.low > 0 and self.least > 0
 
 
-def compare_with_random(table: pd.DataFrame, measure: str, n_intervals: int = 1, draws: int = 4000) -> Effect:
+def compare_with_random(
+    table: pd.DataFrame, measure: str, n_intervals: int = 1, draws: int = 4000
+) -> Effect:
     """How singular directions differ from random ones in a column of roll-outs, or in their ``"agreement"``.
 
     With `n_intervals` intervals of one claim that hold together, each is widened (Bonferroni).
     """
-    ones, others = (tabulate_groups(table[table.kind == kind], measure) for kind in ("singular", "random"))
-    differences = [weigh(x).mean() - weigh(y).mean() for x, y in zip(ones, others, strict=True)]
+    ones, others = (
+        tabulate_groups(table[table.kind == kind], measure)
+        for kind in ("singular", "random")
+    )
+    differences = [
+        weigh(x).mean() - weigh(y).mean() for x, y in zip(ones, others, strict=True)
+    ]
     low, high = bootstrap(ones, others, n_intervals, draws)
     return Effect(float(np.mean(differences)), low, high, float(min(differences)))
 
@@ -150,7 +176,9 @@ def mean_agreement(table: pd.DataFrame, *, draws: int = 4000) -> Difference:
     """Agreement of the options of one kind across starts, with the interval of the same bootstrap."""
     groups = tabulate_groups(table, "agreement")
     low, high = bootstrap([0 * group[:1] for group in groups], groups, 1, draws)
-    return Difference(float(np.mean([weigh(group).mean() for group in groups])), 0.0 - high, 0.0 - low)
+    return Difference(
+        float(np.mean([weigh(group).mean() for group in groups])), 0.0 - high, 0.0 - low
+    )
 
 
 def tabulate_groups(table: pd.DataFrame, measure: str) -> list[Array]:
@@ -165,7 +193,9 @@ def tabulate_groups(table: pd.DataFrame, measure: str) -> list[Array]:
         for _, group in part.groupby("basis"):
             if measure == "agreement":
                 points = get_points(group.sort_values(["direction", "sign", "start"]))
-                own, others = count_meetings(points.reshape(-1, n_starts, points.shape[1]))
+                own, others = count_meetings(
+                    points.reshape(-1, n_starts, points.shape[1])
+                )
                 bases.append(np.where(np.eye(n_starts) > 0, np.nan, own - others))
             else:
                 means = group.groupby("start")[measure].mean().to_numpy(dtype=float)
@@ -182,15 +212,21 @@ def weigh(groups: Array, weights: Array | None = None) -> Array:
     w = np.ones((1, groups.shape[1])) if weights is None else weights
     counts = ~np.isnan(groups[0])
     total = np.einsum("ds,st,dt->d", w, counts.astype(float), w)
-    sums = np.einsum("ds,bst,dt->db", w, np.where(counts, groups, 0.0), w, optimize=True)
+    sums = np.einsum(
+        "ds,bst,dt->db", w, np.where(counts, groups, 0.0), w, optimize=True
+    )
     return sums / np.where(total > 0, total, np.nan)[:, None]
 
 
-def bootstrap(ones: list[Array], others: list[Array], n_intervals: int, draws: int) -> tuple[float, float]:
+def bootstrap(
+    ones: list[Array], others: list[Array], n_intervals: int, draws: int
+) -> tuple[float, float]:
     """Percentiles of the difference of groups when collections, starts and bases are resampled."""
     rng, n, n_starts = np.random.default_rng(0), len(ones), ones[0].shape[1]
     drawn = rng.integers(n, size=(draws, n))
-    weights = rng.multinomial(n_starts, np.full(n_starts, 1 / n_starts), size=(draws, n)).astype(float)
+    weights = rng.multinomial(
+        n_starts, np.full(n_starts, 1 / n_starts), size=(draws, n)
+    ).astype(float)
     differences = np.empty((draws, n))
     for c in range(n):
         at = drawn == c
@@ -200,8 +236,12 @@ def bootstrap(ones: list[Array], others: list[Array], n_intervals: int, draws: i
         differences[at] = weigh(ones[c], weights[at])[:, 0] - chosen.mean(axis=1)
         # The one kind may differ by chance as much as one basis does from the others.
         if n_bases > 1:
-            one = np.take_along_axis(theirs, rng.integers(n_bases, size=(len(theirs), 1)), 1)[:, 0]
-            differences[at] += (one - theirs.mean(axis=1)) * np.sqrt(n_bases / (n_bases - 1))
+            one = np.take_along_axis(
+                theirs, rng.integers(n_bases, size=(len(theirs), 1)), 1
+            )[:, 0]
+            differences[at] += (one - theirs.mean(axis=1)) * np.sqrt(
+                n_bases / (n_bases - 1)
+            )
     tail = (1 - CONFIDENCE) / (2 * n_intervals)
     low, high = np.nanquantile(differences.mean(axis=1), [tail, 1 - tail])
     return float(low), float(high)

@@ -33,21 +33,45 @@ def choose_highlights(rollouts: pd.DataFrame) -> pd.DataFrame:
     shown = dict.fromkeys((main, table.variant.iloc[-1]))
     parts = [choose_apart(singular[singular.variant == variant]) for variant in shown]
     walks = table[(table.kind == "walk") & (table.start == 0)]
-    chosen = pd.concat([*parts, walks[:1].assign(reason="a random walk")], ignore_index=True)
-    number, best = chosen.direction.astype(str), np.where(chosen.variant == main, "", " best")
+    chosen = pd.concat(
+        [*parts, walks[:1].assign(reason="a random walk")], ignore_index=True
+    )
+    number, best = (
+        chosen.direction.astype(str),
+        np.where(chosen.variant == main, "", " best"),
+    )
     labels = "#" + number + np.where(chosen.sign > 0, "+", "-") + best
     labels = labels.where(chosen.kind == "singular", "walk " + number)
-    columns = ["variant", "collection", *OPTION, "start", "dwell", "away", "region", "score", "reason"]
+    columns = [
+        "variant",
+        "collection",
+        *OPTION,
+        "start",
+        "dwell",
+        "away",
+        "region",
+        "score",
+        "reason",
+    ]
     return chosen[columns].assign(label=labels)
 
 
-def choose_apart(table: pd.DataFrame, n: int = 4, min_distance: float = 24.0) -> pd.DataFrame:
+def choose_apart(
+    table: pd.DataFrame, n: int = 4, min_distance: float = 24.0
+) -> pd.DataFrame:
     """Up to n roll-outs that end away from their start and from each other, one per option.
 
     They come in order of the number of starts from which the option settles near that place, and of dwell.
     """
-    points, option = get_points(table), table.groupby(OPTION, sort=False).ngroup().to_numpy()
-    near = (cdist(points, points) < FAR) & (option[:, None] == option) & (table.settles.to_numpy() > 0)
+    points, option = (
+        get_points(table),
+        table.groupby(OPTION, sort=False).ngroup().to_numpy(),
+    )
+    near = (
+        (cdist(points, points) < FAR)
+        & (option[:, None] == option)
+        & (table.settles.to_numpy() > 0)
+    )
     support = near.sum(axis=1) * (table.settles > 0)
     order = np.lexsort((table.direction, -table.dwell, -support))
     taken: list[int] = []
@@ -67,32 +91,53 @@ def draw_highlights(data: Data, *, game: str) -> Figure:
     first = highlights[highlights.variant == highlights.variant.iloc[0]]
     singular = first[first.kind == "singular"]
     paths = {label: get_points(traces[label]) for label in singular.label}
-    picture, axes = make_graphs(2 if game == "Freeway" else 1 + min(3, len(paths)), columns=4)
+    picture, axes = make_graphs(
+        2 if game == "Freeway" else 1 + min(3, len(paths)), columns=4
+    )
     picture.set_figheight(2.6)
     if paths:
         late = np.concatenate([path[len(path) // 2 :] for path in paths.values()])
-        draw_heat_map(axes[0], get_screen(highlights, game, 0), known.to_screen(late), "where options end")
+        draw_heat_map(
+            axes[0],
+            get_screen(highlights, game, 0),
+            known.to_screen(late),
+            "where options end",
+        )
     if game == "Freeway":
         shown = [*paths, *highlights[highlights.kind == "walk"].label]
         draw_height_histograms(axes[1], {label: traces[label].x for label in shown})
     else:
-        for ax, label, start in zip(axes[1:], singular.label, singular.start, strict=False):
-            draw_heat_map(ax, get_screen(highlights, game, start), known.to_screen(paths[label]), label)
+        for ax, label, start in zip(
+            axes[1:], singular.label, singular.start, strict=False
+        ):
+            draw_heat_map(
+                ax,
+                get_screen(highlights, game, start),
+                known.to_screen(paths[label]),
+                label,
+            )
     return picture
 
 
-def draw_heat_map(ax: Axes, screen: NDArray[np.uint8], places: ArrayLike, title: str = "") -> None:
+def draw_heat_map(
+    ax: Axes, screen: NDArray[np.uint8], places: ArrayLike, title: str = ""
+) -> None:
     """Draw the share of time that the player was at each of its places ``(N, 2)``, pixels (x, y), over a screen."""
     height, width = screen.shape[:2]
     grey = screen.astype(float) / 255 @ [0.3, 0.59, 0.11]
     picture = np.repeat((0.65 + 0.35 * grey)[:, :, None], 3, axis=2)
     x, y = np.clip(np.asarray(places), 0, [width - 1, height - 1]).astype(int).T
-    time = np.bincount(y * width + x, minlength=height * width).reshape(height, width) / len(x)
+    time = np.bincount(y * width + x, minlength=height * width).reshape(
+        height, width
+    ) / len(x)
     # The player is about six pixels wide. The square root makes rare places visible too.
     strength = np.sqrt(gaussian_filter(time, 3.0))
     strength /= strength.max()
     cover = np.clip(1.6 * strength, 0, 1)[:, :, None]
-    ax.imshow((1 - cover) * picture + cover * colormaps["inferno"](1 - 0.85 * strength)[:, :, :3])
+    ax.imshow(
+        (1 - cover) * picture
+        + cover * colormaps["inferno"](1 - 0.85 * strength)[:, :, :3]
+    )
     ax.set(title=title)
     ax.set_axis_off()
 
@@ -102,8 +147,20 @@ def draw_height_histograms(ax: Axes, heights: dict[str, NDArray[Any]]) -> None:
     edges = np.arange(0, 264, 8)
     for i, (label, values) in enumerate(heights.items()):
         share = np.histogram(values, edges)[0] / len(values)
-        ax.stairs(share, edges, orientation="horizontal", label=label, linewidth=1.1, color=f"C{i}")
-    ax.set(xlabel="share of the time", ylabel="height (byte 14)", xlim=(0, 1), ylim=(0, 184))
+        ax.stairs(
+            share,
+            edges,
+            orientation="horizontal",
+            label=label,
+            linewidth=1.1,
+            color=f"C{i}",
+        )
+    ax.set(
+        xlabel="share of the time",
+        ylabel="height (byte 14)",
+        xlim=(0, 1),
+        ylim=(0, 184),
+    )
     ax.legend()
 
 
@@ -117,7 +174,9 @@ def get_screen(highlights: pd.DataFrame, game: str, start: int) -> NDArray[np.ui
     return emulator.screen()
 
 
-def save_clips(data: Data, game: str, folder: Path, frames: int = 600, every: int = 3) -> list[Any]:
+def save_clips(
+    data: Data, game: str, folder: Path, frames: int = 600, every: int = 3
+) -> list[Any]:
     """Write a clip of each highlighted option; returns their files, labels and why they are shown."""
     emulator, clips = Emulator(game), []
     for option in data["highlights"].itertuples():

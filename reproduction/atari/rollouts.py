@@ -59,17 +59,26 @@ class Node:
         if action not in self.edges:
             self.emulator.restore(self.state)
             step = self.emulator.step(action, self.frame_skip, one_life=True)
-            node = Node(self.emulator, self.frame_skip, self.emulator.save(), step.rams[-1])
+            node = Node(
+                self.emulator, self.frame_skip, self.emulator.save(), step.rams[-1]
+            )
             self.edges[action] = step, node
         return self.edges[action]
 
 
 # From nodes, the index of each option's node, the numbers of the options, and the frame, to the actions of the options.
-Choose = Callable[[list[Node], NDArray[np.intp], NDArray[np.intp], int], NDArray[np.intp]]
+Choose = Callable[
+    [list[Node], NDArray[np.intp], NDArray[np.intp], int], NDArray[np.intp]
+]
 
 
 def roll_out(
-    emulator: Emulator, n: int, choose: Choose, frames: int, watch: Sequence[int], frame_skip: int = 1
+    emulator: Emulator,
+    n: int,
+    choose: Choose,
+    frames: int,
+    watch: Sequence[int],
+    frame_skip: int = 1,
 ) -> Rollouts:
     """Follow n options from the present state, at most so many frames or until a life is lost.
 
@@ -94,11 +103,15 @@ def roll_out(
         numbers: dict[bytes, int] = {}
         next_nodes: list[Node] = []
         next_at = np.full(len(pairs), -1)
-        for i, (index, action) in enumerate(divmod(pair, emulator.n_actions) for pair in pairs.tolist()):
+        for i, (index, action) in enumerate(
+            divmod(pair, emulator.n_actions) for pair in pairs.tolist()
+        ):
             step, node = nodes[index].take(action)
             options, played = live[pair_index == i], min(len(step.rams), frames - t)
             log.actions[options, t : t + played] = action
-            log.watched[options, t : t + played] = np.stack(step.rams[:played])[:, list(watch)]
+            log.watched[options, t : t + played] = np.stack(step.rams[:played])[
+                :, list(watch)
+            ]
             log.score[options] += sum(step.rewards[:played])
             log.length[options] += played
             log.died[options] |= 0 <= step.life_lost < played
@@ -112,7 +125,9 @@ def roll_out(
     return log
 
 
-def look_ahead(directions: ArrayLike, features: Ram, *, published: bool = False) -> Choose:
+def look_ahead(
+    directions: ArrayLike, features: Ram, *, published: bool = False
+) -> Choose:
     """Options that take ``argmax_a e . (phi(s') - phi(s))``, by trying every action.
 
     `directions` ``(n, d)`` are the vectors e, and `features` the map phi. If `published`, then with a fault of the
@@ -130,7 +145,9 @@ def look_ahead(directions: ArrayLike, features: Ram, *, published: bool = False)
     # By how much the state that the published program compares with is better than the present one.
     offset = np.zeros(len(e))
 
-    def choose(nodes: list[Node], at: NDArray[np.intp], live: NDArray[np.intp], t: int) -> NDArray[np.intp]:
+    def choose(
+        nodes: list[Node], at: NDArray[np.intp], live: NDArray[np.intp], t: int
+    ) -> NDArray[np.intp]:
         q = np.empty((len(live), nodes[0].emulator.n_actions))
         for i, node in enumerate(nodes):
             reached = [node.take(action)[1].ram for action in range(q.shape[1])]
@@ -173,11 +190,15 @@ class GameGraph(NamedTuple):
         """The state with this memory ``(128,)``, or the most similar one: least other context, then least distance."""
         position, context = list(self.game.position), list(self.game.context)
         unequal = (self.ram[:, context] != ram[context]).sum(axis=1)
-        distance = np.abs(self.ram[:, position].astype(np.int64) - ram[position]).max(axis=1)
+        distance = np.abs(self.ram[:, position].astype(np.int64) - ram[position]).max(
+            axis=1
+        )
         return int((distance + 256 * unequal).argmin())
 
 
-def explore_game(game: str, starts: Sequence[Sequence[int]], frame_skip: int, max_states: int) -> GameGraph:
+def explore_game(
+    game: str, starts: Sequence[Sequence[int]], frame_skip: int, max_states: int
+) -> GameGraph:
     """Explore a game breadth first from all starts at once: every action, for `frame_skip` frames, in every state.
 
     Up to four emulator states are tried of a graph state, as long as none of them can leave it.
@@ -215,24 +236,36 @@ def explore_game(game: str, starts: Sequence[Sequence[int]], frame_skip: int, ma
         reached = [here if step.ended else visit(step.rams[-1]) for step in steps]
         leaves = any(there != here for there in reached)
         if leaves or here not in successors:
-            rams[here], successors[here] = ram, [here if there < 0 else there for there in reached]
+            rams[here], successors[here] = (
+                ram,
+                [here if there < 0 else there for there in reached],
+            )
         if not leaves and tries[here] < 4:
             stuck.add(here)
     mdp = MDP.from_successors(np.array([successors[i] for i in range(len(rams))]))
     return GameGraph(known, mdp, np.stack(rams))
 
 
-def make_plans(directions: ArrayLike, features: Ram, graph: GameGraph, gamma: float = 0.9) -> Choose:
+def make_plans(
+    directions: ArrayLike, features: Ram, graph: GameGraph, gamma: float = 0.9
+) -> Choose:
     """The optimal options in a game graph for the potentials ``e . phi(ram)`` of directions ``(n, d)``.
 
     After every step each option takes its action in the state of the present memory, or in the most similar one. Where
     it terminates nothing is done for one step.
     """
-    potentials = round_to_grid(directions, features) @ features(graph.ram).astype(np.float64).T
-    purposes = [Purpose(potential, f"d{i + 1}", exact=True) for i, potential in enumerate(potentials)]
+    potentials = (
+        round_to_grid(directions, features) @ features(graph.ram).astype(np.float64).T
+    )
+    purposes = [
+        Purpose(potential, f"d{i + 1}", exact=True)
+        for i, potential in enumerate(potentials)
+    ]
     policy = solve(graph.mdp, purposes, gamma).policy
 
-    def choose(nodes: list[Node], at: NDArray[np.intp], live: NDArray[np.intp], t: int) -> NDArray[np.intp]:
+    def choose(
+        nodes: list[Node], at: NDArray[np.intp], live: NDArray[np.intp], t: int
+    ) -> NDArray[np.intp]:
         states = np.array([graph.locate(node.ram) for node in nodes])
         return np.maximum(policy[live, states[at]], 0).astype(np.intp)
 

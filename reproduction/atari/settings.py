@@ -38,14 +38,20 @@ class Variant:
     code: str = "bits"  # of memory, see `Ram`
     frame_skip: int = 1  # frames for which an action is repeated
     slow: bool = False  # directions are slow features of the bytes of lasting influence
-    graph_states: int = 0  # of the game graph on which options are planned; 0: they look one step ahead
+    graph_states: int = (
+        0  # of the game graph on which options are planned; 0: they look one step ahead
+    )
     n_starts: int = 6  # from which options are followed
     published_starts: bool = False  # the starts are those of the authors
     collections: tuple[int, ...] = (1, 2, 3)  # of transitions: their seeds
-    long: bool = False  # long roll-outs of Freeway, from the first start, for points and heights
+    long: bool = (
+        False  # long roll-outs of Freeway, from the first start, for points and heights
+    )
     transitions: int = 25_000  # of a collection with frame skip 1, see `collect_ram`
     max_episode_frames: int = 10_000
-    decisions: int = 9_000  # of a collection with another frame skip, see `play_randomly`
+    decisions: int = (
+        9_000  # of a collection with another frame skip, see `play_randomly`
+    )
 
 
 def make_variants(game: str, size: str = "full") -> list[Variant]:
@@ -68,8 +74,17 @@ def make_variants(game: str, size: str = "full") -> list[Variant]:
         if game == "Freeway":
             variants += make_long_variants(make_kinds(2, 2, 1, 2, walks=2), 60)
         some = (Kind("singular", 2, end="small"), Kind("random", 1, bases=2))
-        variants.append(replace(best, kinds=some, frames=40, graph_states=min(best.graph_states, 60)))
-        small = {"transitions": 300, "max_episode_frames": 300, "decisions": 200, "n_starts": 2}
+        variants.append(
+            replace(
+                best, kinds=some, frames=40, graph_states=min(best.graph_states, 60)
+            )
+        )
+        small = {
+            "transitions": 300,
+            "max_episode_frames": 300,
+            "decisions": 200,
+            "n_starts": 2,
+        }
         return [replace(variant, collections=(1,), **small) for variant in variants]
     return make_full_variants(game)
 
@@ -79,17 +94,28 @@ def make_best_variant(game: str) -> Variant:
 
     In Freeway, where nothing but cars stands in the way, looking one step ahead works.
     """
-    slow, states = Kind("singular", 12, end="small"), 4_000 if game == "MsPacman" else 2_000
+    slow, states = (
+        Kind("singular", 12, end="small"),
+        4_000 if game == "MsPacman" else 2_000,
+    )
     if game == "Freeway":
         kinds = (slow, Kind("random", 3, bases=10))
         return Variant(f"frame skip 8, {SLOW}", kinds, 800, frame_skip=8, slow=True)
     kinds = (slow, Kind("random", 6, bases=10))
-    return Variant(f"{PLANNED}, {SLOW}", kinds, 320, frame_skip=8, slow=True, graph_states=states)
+    return Variant(
+        f"{PLANNED}, {SLOW}", kinds, 320, frame_skip=8, slow=True, graph_states=states
+    )
 
 
-def make_kinds(singular: int, bases: int, n: int, published: int, *, walks: int) -> tuple[Kind, ...]:
+def make_kinds(
+    singular: int, bases: int, n: int, published: int, *, walks: int
+) -> tuple[Kind, ...]:
     """Numbers of options of each kind that are followed from every start, not counting signs."""
-    directions = Kind("singular", singular), Kind("random", n, bases), Kind("published", published)
+    directions = (
+        Kind("singular", singular),
+        Kind("random", n, bases),
+        Kind("published", published),
+    )
     return *directions, Kind("constant"), Kind("walk", walks)
 
 
@@ -107,7 +133,10 @@ def make_full_variants(game: str) -> list[Variant]:
     There are fewer directions where roll-outs share less: in Freeway equal states are common, in Montezuma's Revenge
     rare.
     """
-    best, fewer = make_best_variant(game), (Kind("singular", 8), Kind("random", 2, bases=4))
+    best, fewer = (
+        make_best_variant(game),
+        (Kind("singular", 8), Kind("random", 2, bases=4)),
+    )
     if game == "Freeway":
         every = (Kind("singular"), Kind("random", 4, bases=10))
         some = (Kind("singular", 12), Kind("random", 2, bases=10))
@@ -117,13 +146,17 @@ def make_full_variants(game: str) -> list[Variant]:
             Variant("paper", make_kinds(96, 10, 8, 32, walks=16), 500),
             Variant("bytes", every, 300, code="bytes", n_starts=3),
             Variant("the authors' starts", fewer, 300, published_starts=True),
-            Variant("frame skip 8", some, 512, frame_skip=8, n_starts=3, collections=(1,)),
+            Variant(
+                "frame skip 8", some, 512, frame_skip=8, n_starts=3, collections=(1,)
+            ),
             best,
             replace(long, kinds=(Kind("published"),), collections=(1,)),
             replace(long, collections=(1, 2)),
             long_bytes,
         ]
-    singular, frames, n_starts, n = (32, 200, 3, 1) if game == "MontezumaRevenge" else (36, 230, 4, 2)
+    singular, frames, n_starts, n = (
+        (32, 200, 3, 1) if game == "MontezumaRevenge" else (36, 230, 4, 2)
+    )
     some = (Kind("singular", 12), Kind("random", 2, bases=5))
     slow = (Kind("singular", 12, end="small"), Kind("random", n, bases=10))
     large = (Kind("singular", 12, end="large"), Kind("random", 6, bases=10))
@@ -131,8 +164,17 @@ def make_full_variants(game: str) -> list[Variant]:
         Variant("paper", make_kinds(singular, 10, 4, 16, walks=32), frames),
         Variant("bytes", some, 160, code="bytes", n_starts=3),
         Variant("the authors' starts", fewer, 160, published_starts=True),
-        Variant(f"frame skip 8, {SLOW}", slow, 240, frame_skip=8, slow=True, n_starts=n_starts),
+        Variant(
+            f"frame skip 8, {SLOW}",
+            slow,
+            240,
+            frame_skip=8,
+            slow=True,
+            n_starts=n_starts,
+        ),
         replace(best, name=f"{PLANNED}, smallest singular values", slow=False),
-        replace(best, name=f"{PLANNED}, largest singular values", slow=False, kinds=large),
+        replace(
+            best, name=f"{PLANNED}, largest singular values", slow=False, kinds=large
+        ),
         best,
     ]

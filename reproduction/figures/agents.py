@@ -42,7 +42,12 @@ CHOICES: dict[str, dict[str, Any]] = {
 
 
 def counts_for(
-    maze: str, counts: Iterable[int] = COUNTS, *, skip_zero: bool = False, both_signs: bool = True, **_: Any
+    maze: str,
+    counts: Iterable[int] = COUNTS,
+    *,
+    skip_zero: bool = False,
+    both_signs: bool = True,
+    **_: Any,
 ) -> list[int]:
     """Numbers of eigenoptions that a maze has among those wanted, the largest for all that are too large.
 
@@ -53,7 +58,9 @@ def counts_for(
     return sorted({min(n, most) for n in counts})
 
 
-def make_options(mdp: MDP, method: str = "eigen", n: int | None = None, **settings: Any) -> OptionSet | None:
+def make_options(
+    mdp: MDP, method: str = "eigen", n: int | None = None, **settings: Any
+) -> OptionSet | None:
     """Return the first `n` options of a method, with settings of `make_eigenoptions` or `discover`; None if ``n=0``."""
     if n == 0:
         return None
@@ -96,12 +103,23 @@ def make_eigenoptions(
         options = eo.solve(mdp, purposes, gamma)
     else:
         # Solve with reordered actions and rename them; index -1, TERMINATE, maps to itself.
-        rows = (np.arange(mdp.n_states)[:, None] * mdp.n_actions + np.asarray(action_order)).ravel()
+        rows = (
+            np.arange(mdp.n_states)[:, None] * mdp.n_actions + np.asarray(action_order)
+        ).ravel()
         options = eo.solve(MDP(csr_array(mdp.transition[rows])), purposes, gamma)
-        options = replace(options, mdp=mdp, policy=np.append(np.asarray(action_order), -1)[options.policy])
+        options = replace(
+            options,
+            mdp=mdp,
+            policy=np.append(np.asarray(action_order), -1)[options.policy],
+        )
     if tolerance:
-        length = np.array([[np.linalg.norm(np.asarray(purpose.potential))] for purpose in purposes])
-        options = replace(options, policy=np.where(options.value > tolerance * length, options.policy, -1))
+        length = np.array(
+            [[np.linalg.norm(np.asarray(purpose.potential))] for purpose in purposes]
+        )
+        options = replace(
+            options,
+            policy=np.where(options.value > tolerance * length, options.policy, -1),
+        )
     if shuffle is not None:
         options = options[np.random.default_rng(shuffle).permutation(len(options))]
     return options[:n]
@@ -127,7 +145,9 @@ def turn_basis(sp: Spectrum, degrees: float) -> Spectrum:
     return replace(sp, vectors=vectors)
 
 
-def diffuse(*, maze: str, options: Agent, counts: Sequence[int] | None = None) -> NDArray[np.float64]:
+def diffuse(
+    *, maze: str, options: Agent, counts: Sequence[int] | None = None
+) -> NDArray[np.float64]:
     """Diffusion time of a maze with 0, 1, 2, ... options, or with these numbers of them."""
     mdp = eo.maze(maze)
     found = make_options(mdp, **options)
@@ -139,41 +159,77 @@ def diffuse(*, maze: str, options: Agent, counts: Sequence[int] | None = None) -
 def diffuse_all(lab: Lab, agents: Sequence[Agent]) -> pd.DataFrame:
     """One row per agent and number of options: the columns of the agent, and its diffusion time."""
     tables = []
-    for agent, (columns, times) in zip(agents, run_agents(lab, diffuse, agents), strict=True):
+    for agent, (columns, times) in zip(
+        agents, run_agents(lab, diffuse, agents), strict=True
+    ):
         counts = agent.get("counts", range(len(times)))
-        tables.append(pd.DataFrame({**columns, "n_options": counts, "diffusion_time": times}))
+        tables.append(
+            pd.DataFrame({**columns, "n_options": counts, "diffusion_time": times})
+        )
     return pd.concat(tables or [pd.DataFrame()], ignore_index=True)
 
 
 def learn(
-    *, maze: str, options: Agent, runs: int, episodes: int, seed: int, number: int, start=None, goal=None
+    *,
+    maze: str,
+    options: Agent,
+    runs: int,
+    episodes: int,
+    seed: int,
+    number: int,
+    start=None,
+    goal=None,
 ) -> NDArray[np.uint8]:
     """``(runs, episodes)`` whether each evaluation episode reached the goal, by default that of the maze."""
     mdp, rng = eo.maze(maze), np.random.SeedSequence(seed, spawn_key=(number,))
-    found, settings = make_options(mdp, **options), {"runs": runs, "episodes": episodes, "rng": rng}
-    return eo.q_learning(mdp, found, start=start, goal=goal, **settings).returns.astype(np.uint8)
+    found, settings = (
+        make_options(mdp, **options),
+        {"runs": runs, "episodes": episodes, "rng": rng},
+    )
+    return eo.q_learning(mdp, found, start=start, goal=goal, **settings).returns.astype(
+        np.uint8
+    )
 
 
-def learn_all(lab: Lab, agents: Iterable[Agent], *, runs: int, episodes: Any, seed: int) -> Data:
+def learn_all(
+    lab: Lab, agents: Iterable[Agent], *, runs: int, episodes: Any, seed: int
+) -> Data:
     """Data frames ``runs`` (see `summarize_runs`) and ``curves`` (see `learning_curve`) of agents.
 
     Each agent has its own random numbers; `episodes` may differ by maze.
     """
     jobs = [
-        {**agent, "episodes": episodes if isinstance(episodes, int) else episodes[agent["maze"]], "number": i}
+        {
+            **agent,
+            "episodes": episodes
+            if isinstance(episodes, int)
+            else episodes[agent["maze"]],
+            "number": i,
+        }
         for i, agent in enumerate(agents)
     ]
-    learned = run_agents(lab, learn, [{**job, "runs": runs, "seed": seed} for job in jobs])
+    learned = run_agents(
+        lab, learn, [{**job, "runs": runs, "seed": seed} for job in jobs]
+    )
     return {
-        name: pd.concat([tabulate(returns).assign(**columns) for columns, returns in learned])
+        name: pd.concat(
+            [tabulate(returns).assign(**columns) for columns, returns in learned]
+        )
         for name, tabulate in (("runs", summarize_runs), ("curves", learning_curve))
         if learned
     }
 
 
-def run_agents(lab: Lab, function: Callable[..., Any], agents: Sequence[Agent]) -> list[tuple[Any, Any]]:
+def run_agents(
+    lab: Lab, function: Callable[..., Any], agents: Sequence[Agent]
+) -> list[tuple[Any, Any]]:
     """Columns of each agent (``domain`` is its maze) and its result: what a function takes are not columns."""
     names = inspect.signature(function).parameters
-    results = lab.pmap(function, [{k: v for k, v in agent.items() if k in names} for agent in agents])
+    results = lab.pmap(
+        function, [{k: v for k, v in agent.items() if k in names} for agent in agents]
+    )
     columns = [{k: v for k, v in agent.items() if k not in names} for agent in agents]
-    return [({"domain": a["maze"], **c}, r) for a, c, r in zip(agents, columns, results, strict=True)]
+    return [
+        ({"domain": a["maze"], **c}, r)
+        for a, c, r in zip(agents, columns, results, strict=True)
+    ]

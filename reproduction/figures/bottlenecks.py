@@ -24,8 +24,12 @@ def run(lab: Lab, *, maze="four-rooms") -> Data:
     options = eo.discover(mdp, method="bottleneck")
     room, doors = find_rooms(mdp)
     # Share of the pairs of other states whose shortest path leads through each state.
-    share = compute_betweenness(eo.graph(mdp)) / ((mdp.n_states - 1) * (mdp.n_states - 2))
-    distances = shortest_path(eo.graph(mdp), unweighted=True)[:, doors].min(axis=1).astype(int)
+    share = compute_betweenness(eo.graph(mdp)) / (
+        (mdp.n_states - 1) * (mdp.n_states - 2)
+    )
+    distances = (
+        shortest_path(eo.graph(mdp), unweighted=True)[:, doors].min(axis=1).astype(int)
+    )
     starts = [
         (options[i].label, len(options.follow(i, s)) - 1, room[s] + 1, distances[s])
         for i, s in np.argwhere(options.initiation).tolist()
@@ -35,9 +39,15 @@ def run(lab: Lab, *, maze="four-rooms") -> Data:
         for name, some in (("primitive actions", None), ("bottleneck options", options))
     ]
     return {
-        "starts": pd.DataFrame(starts, columns=["option", "steps", "room", "closest_doorway"]),
-        "states": pd.DataFrame({"room": room + 1, "betweenness": share, "steps_to_doorway": distances}),
-        "planning": pd.DataFrame(planning, columns=["choices", "sweeps", "diffusion_time"]),
+        "starts": pd.DataFrame(
+            starts, columns=["option", "steps", "room", "closest_doorway"]
+        ),
+        "states": pd.DataFrame(
+            {"room": room + 1, "betweenness": share, "steps_to_doorway": distances}
+        ),
+        "planning": pd.DataFrame(
+            planning, columns=["choices", "sweeps", "diffusion_time"]
+        ),
     }
 
 
@@ -76,7 +86,10 @@ def claims(data: Data) -> Claims:
     busy = data["states"].sort_values("betweenness", ascending=False, kind="stable")
     sizes = busy[busy.room > 0].groupby("room").size()
     by_option = starts.groupby("option", sort=False).room
-    whole = [rooms.nunique() == 1 and len(rooms) == sizes[rooms.iloc[0]] for _, rooms in by_option]
+    whole = [
+        rooms.nunique() == 1 and len(rooms) == sizes[rooms.iloc[0]]
+        for _, rooms in by_option
+    ]
     direct = int((starts.steps == starts.closest_doorway).sum())
     yield Claim(
         "closest-doorway",
@@ -105,7 +118,10 @@ def claims(data: Data) -> Claims:
         "planning-not-exploration",
         "Not all options capable of accelerating planning are useful for exploration.",
         section="1",
-        tests=[options.sweeps < bare.sweeps, options.diffusion_time > bare.diffusion_time],
+        tests=[
+            options.sweeps < bare.sweeps,
+            options.diffusion_time > bare.diffusion_time,
+        ],
         measured=f"bottleneck options: {options.sweeps:.1f} sweeps of value iteration to a plan instead of "
         f"{bare.sweeps:.1f}, and a diffusion time of {options.diffusion_time:,.0f} instead of "
         f"{bare.diffusion_time:,.0f}",

@@ -23,16 +23,50 @@ COUNTS = (0, 2, 4, 8, 16, 32, 64, 128, 208)
 
 
 def run(
-    lab, *, maze="four-rooms", options=COUNTS, many=64, runs=20, sets=24, set_runs=10, episodes=250, seed=2019
+    lab,
+    *,
+    maze="four-rooms",
+    options=COUNTS,
+    many=64,
+    runs=20,
+    sets=24,
+    set_runs=10,
+    episodes=250,
+    seed=2019,
 ) -> Data:
     """Mean return for each goal, from one start, by number of eigenoptions and with sets of random options."""
-    own = {"maze": maze, "kind": "eigenoptions", "runs": runs, "episodes": episodes, "seed": seed}
-    random = {**own, "kind": "random", "runs": set_runs, "seed": seed + 1, "n_options": many}
-    agents = [{**own, "options": {"n": n}, "number": i, "n_options": n} for i, n in enumerate(options)]
+    own = {
+        "maze": maze,
+        "kind": "eigenoptions",
+        "runs": runs,
+        "episodes": episodes,
+        "seed": seed,
+    }
+    random = {
+        **own,
+        "kind": "random",
+        "runs": set_runs,
+        "seed": seed + 1,
+        "n_options": many,
+    }
+    agents = [
+        {**own, "options": {"n": n}, "number": i, "n_options": n}
+        for i, n in enumerate(options)
+    ]
     for i in range(sets):
-        agents.append({**random, "options": {"method": "random", "n": many, "rng": i}, "number": i})
+        agents.append(
+            {
+                **random,
+                "options": {"method": "random", "n": many, "rng": i},
+                "number": i,
+            }
+        )
     learned = run_agents(lab, learn_every_goal, agents)
-    return {"goals": pd.concat([goals.assign(**columns, many=many) for columns, goals in learned])}
+    return {
+        "goals": pd.concat(
+            [goals.assign(**columns, many=many) for columns, goals in learned]
+        )
+    }
 
 
 def learn_every_goal(*, maze, options, runs, episodes, seed, number) -> pd.DataFrame:
@@ -42,23 +76,41 @@ def learn_every_goal(*, maze, options, runs, episodes, seed, number) -> pd.DataF
     goals, rows = [s for s in range(mdp.n_states) if s != mdp.start], []
     for i, goal in enumerate(goals):
         rng = np.random.SeedSequence(seed, spawn_key=(number * len(goals) + i,))
-        learned = eo.q_learning(mdp, found, runs=runs, episodes=episodes, goal=goal, rng=rng)
+        learned = eo.q_learning(
+            mdp, found, runs=runs, episodes=episodes, goal=goal, rng=rng
+        )
         means = learned.returns.mean(axis=1)
         rows.append((goal, means.mean(), means.std(ddof=1) / np.sqrt(runs)))
-    return pd.DataFrame(rows, columns=["goal", "mean_return", "standard_error"]).assign(set=number)
+    return pd.DataFrame(rows, columns=["goal", "mean_return", "standard_error"]).assign(
+        set=number
+    )
 
 
 def figure(data: Data) -> Figure:
-    returns, many, mdp = find_returns(data), data["goals"].many.iloc[0], eo.maze(data["goals"].domain.iloc[0])
+    returns, many, mdp = (
+        find_returns(data),
+        data["goals"].many.iloc[0],
+        eo.maze(data["goals"].domain.iloc[0]),
+    )
     shown = [n for n in (4, 8, many) if n in returns]
-    picture, axes = make_graphs(1 + len(shown), width_ratios=(1.7, *[1] * len(shown)), ylabel="mean return")
-    lines = {"mean of all goals": returns.mean(), "worst tenth of goals": returns.quantile(0.1)}
+    picture, axes = make_graphs(
+        1 + len(shown), width_ratios=(1.7, *[1] * len(shown)), ylabel="mean return"
+    )
+    lines = {
+        "mean of all goals": returns.mean(),
+        "worst tenth of goals": returns.quantile(0.1),
+    }
     lines["worst goal"] = returns.min()
     x, labels = range(returns.shape[1]), returns.columns
-    draw_lines(axes[0], x, lines, ticks=labels, xlabel="eigenoptions", ylim=(-0.02, 1.02))
+    draw_lines(
+        axes[0], x, lines, ticks=labels, xlabel="eigenoptions", ylim=(-0.02, 1.02)
+    )
     axes[0].legend()
     for ax, n in zip(axes[1:], shown, strict=True):
-        values, bar = returns[n].reindex(range(mdp.n_states)), "mean return" if n == shown[-1] else None
+        values, bar = (
+            returns[n].reindex(range(mdp.n_states)),
+            "mean return" if n == shown[-1] else None,
+        )
         draw_values(ax, mdp, values, signed=False, limits=(0.0, 1.0), colorbar=bar)
         ax.set_title(f"{n} options")
     return picture
@@ -67,7 +119,10 @@ def figure(data: Data) -> Figure:
 def claims(data: Data) -> Claims:
     returns, n = find_returns(data), data["goals"].many.iloc[0]
     ours, bare = returns[n], returns[0]
-    gap, better = compare_means(ours - bare, np.zeros(len(bare))), int((ours > bare).sum())
+    gap, better = (
+        compare_means(ours - bare, np.zeros(len(bare))),
+        int((ours > bare).sum()),
+    )
     yield Claim(
         "same-set-many-tasks",
         "The same set of eigenoptions is able to speed-up learning in different tasks.",
@@ -81,7 +136,11 @@ def claims(data: Data) -> Claims:
 
 def notes(data: Data) -> Blocks:
     goals, n = data["goals"], data["goals"].many.iloc[0]
-    own = {m: table for m, table in goals[goals.kind == "eigenoptions"].groupby("n_options") if m}
+    own = {
+        m: table
+        for m, table in goals[goals.kind == "eigenoptions"].groupby("n_options")
+        if m
+    }
     sets = [table for _, table in goals[goals.kind == "random"].groupby("set")]
     means = [table.mean_return.mean() for table in sets]
     yield (
@@ -93,7 +152,9 @@ def notes(data: Data) -> Blocks:
             {
                 "options": m,
                 "mean of all goals": table.mean_return.mean(),
-                f"{n} minus this": str(compare_sets(own[n], table, len(own) - 1)) if m != n else "",
+                f"{n} minus this": str(compare_sets(own[n], table, len(own) - 1))
+                if m != n
+                else "",
                 "worst goal": table.mean_return.min(),
             }
             for m, table in own.items()

@@ -25,8 +25,15 @@ def run(lab: Lab, *, mazes=MAZES) -> Data:
         wall = ~(targets[:, :, None] == cells).all(axis=3).any(axis=2)
         stays = mdp.successors == states[:, None]
         row = {"domain": name, "states": mdp.n_states, "actions": mdp.n_actions}
-        row |= {"deterministic": mdp.successors is not None, "start": mdp.start, "goal": mdp.goal}
-        rows.append(row | {"moves_into_walls": wall.sum(), "of_these_stay": (wall & stays).sum()})
+        row |= {
+            "deterministic": mdp.successors is not None,
+            "start": mdp.start,
+            "goal": mdp.goal,
+        }
+        rows.append(
+            row
+            | {"moves_into_walls": wall.sum(), "of_these_stay": (wall & stays).sum()}
+        )
     return {"domains": pd.DataFrame(rows)}
 
 
@@ -51,6 +58,8 @@ def claims(data: Data) -> Claims:
         "walls",
         "When an action that would have taken the agent into a wall is chosen, the agent's state does not change.",
         tests=[(domains.of_these_stay == domains.moves_into_walls).all()],
-        measured=list_rows("{domain}: {of_these_stay} of {moves_into_walls} such moves", domains),
+        measured=list_rows(
+            "{domain}: {of_these_stay} of {moves_into_walls} such moves", domains
+        ),
         evidence="Every action of every state whose target is a wall or off the map.",
     )

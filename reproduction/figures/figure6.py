@@ -10,8 +10,25 @@ from numpy.typing import NDArray
 
 import eigenoptions as eo
 from reproduction.drawing import Figure, add_legend, draw_lines, make_graphs
-from reproduction.figures.agents import ANGLES, CHOICES, MAZES, counts_for, diffuse_all, make_eigenoptions
-from reproduction.lab import FIRST, GREATLY, Blocks, Claim, Claims, Data, Lab, list_items, list_rows
+from reproduction.figures.agents import (
+    ANGLES,
+    CHOICES,
+    MAZES,
+    counts_for,
+    diffuse_all,
+    make_eigenoptions,
+)
+from reproduction.lab import (
+    FIRST,
+    GREATLY,
+    Blocks,
+    Claim,
+    Claims,
+    Data,
+    Lab,
+    list_items,
+    list_rows,
+)
 
 SECTION, ORDER = "4.2", 70
 QUICK = {"mazes": ["i-maze", "four-rooms"], "n": 12, "options": [2, 4]}
@@ -19,24 +36,43 @@ READINGS = ("eigenvalue zero left out", "combinatorial Laplacian")
 READINGS += ("option discount 0.5", "option discount 0.99")
 
 
-def run(lab: Lab, *, mazes=MAZES, n=None, readings=READINGS, options=(2, 4, 8, 16, 32, 64)) -> Data:
+def run(
+    lab: Lab, *, mazes=MAZES, n=None, readings=READINGS, options=(2, 4, 8, 16, 32, 64)
+) -> Data:
     """Diffusion time by number of options, also under other readings, by dynamic programming, and by probability."""
     some = {} if n is None else {"n": n}
     agents = [{"maze": name, "options": some, "kind": "eigenoptions"} for name in mazes]
-    agents.append({"maze": "four-rooms", "options": {"method": "bottleneck"}, "kind": "bottleneck"})
-    turned = [{"maze": "open-room", "options": {**some, "angle": a}, "angle": a} for a in (0, *ANGLES)]
+    agents.append(
+        {
+            "maze": "four-rooms",
+            "options": {"method": "bottleneck"},
+            "kind": "bottleneck",
+        }
+    )
+    turned = [
+        {"maze": "open-room", "options": {**some, "angle": a}, "angle": a}
+        for a in (0, *ANGLES)
+    ]
     others = [
-        {"maze": name, "options": {"n": n or 100, **CHOICES[reading]}, "reading": reading}
+        {
+            "maze": name,
+            "options": {"n": n or 100, **CHOICES[reading]},
+            "reading": reading,
+        }
         for name in mazes
         for reading in readings
     ]
     counts = {name: counts_for(name, options, skip_zero=True) for name in mazes}
-    jobs = [{"maze": name, "n": n} for name in mazes for n in counts[name] if n in options]
+    jobs = [
+        {"maze": name, "n": n} for name in mazes for n in counts[name] if n in options
+    ]
     return {
         "diffusion": diffuse_all(lab, agents),
         "bases": diffuse_all(lab, turned),
         "readings": diffuse_all(lab, others),
-        "dynamic_programming": pd.DataFrame(lab.pmap(sweep, [{"maze": name} for name in mazes])),
+        "dynamic_programming": pd.DataFrame(
+            lab.pmap(sweep, [{"maze": name} for name in mazes])
+        ),
         "probabilities": pd.DataFrame(lab.pmap(choose_options, jobs)),
     }
 
@@ -51,7 +87,11 @@ def sweep(*, maze: str) -> dict[str, object]:
         new = 1.0 + v[:, successors].mean(axis=2)
         np.fill_diagonal(new, 0.0)
         change, v = float(np.abs(new - v).max()), new
-    return {"domain": maze, "swept": v.sum() / (S * (S - 1)), "solved": eo.diffusion_time(mdp)}
+    return {
+        "domain": maze,
+        "swept": v.sum() / (S * (S - 1)),
+        "solved": eo.diffusion_time(mdp),
+    }
 
 
 def choose_options(*, maze: str, n: int) -> dict[str, object]:
@@ -59,7 +99,10 @@ def choose_options(*, maze: str, n: int) -> dict[str, object]:
     mdp = eo.maze(maze)
     options = make_eigenoptions(mdp, n, skip_zero=True)
     best, row = eo.best_option_chance(mdp, options), {"domain": maze, "options": n}
-    row |= {"no options": eo.diffusion_time(mdp), "uniform choice": eo.diffusion_time(mdp, options)}
+    row |= {
+        "no options": eo.diffusion_time(mdp),
+        "uniform choice": eo.diffusion_time(mdp, options),
+    }
     return row | {"best probability": best.chance, "time with it": best.diffusion_time}
 
 
@@ -67,12 +110,26 @@ def figure(data: Data) -> Figure:
     curves = find_curves(data, "eigenoptions")
     picture, axes = make_graphs(len(curves) + 1, width=8.8, ylabel="diffusion time")
     for ax, (domain, y) in zip(axes, curves.items(), strict=False):
-        bases = data["bases"].pivot(index="angle", columns="n_options", values="diffusion_time").drop(0)
-        more = {"thin": {"other bases": bases} if domain == "open-room" else None, "yscale": "log"}
-        draw_lines(ax, range(len(y)), {"eigenoptions": y}, baseline=y[0], title=domain, **more)
+        bases = (
+            data["bases"]
+            .pivot(index="angle", columns="n_options", values="diffusion_time")
+            .drop(0)
+        )
+        more = {
+            "thin": {"other bases": bases} if domain == "open-room" else None,
+            "yscale": "log",
+        }
+        draw_lines(
+            ax, range(len(y)), {"eigenoptions": y}, baseline=y[0], title=domain, **more
+        )
     doors = find_curves(data, "bottleneck")["four-rooms"]
-    x, more = range(len(doors)), {"title": "bottleneck options", "ylim": (0, 1.1 * doors.max())}
-    draw_lines(axes[-1], x, {"bottleneck options": doors}, baseline=doors[0], ticks=x, **more)
+    x, more = (
+        range(len(doors)),
+        {"title": "bottleneck options", "ylim": (0, 1.1 * doors.max())},
+    )
+    draw_lines(
+        axes[-1], x, {"bottleneck options": doors}, baseline=doors[0], ticks=x, **more
+    )
     for ax in axes:
         ax.set_xlabel("options")
     return add_legend(picture)
@@ -80,7 +137,11 @@ def figure(data: Data) -> Figure:
 
 def claims(data: Data) -> Claims:
     curves = find_curves(data, "eigenoptions")
-    times = data["readings"].set_index(["domain", "reading", "n_options"]).diffusion_time.unstack()
+    times = (
+        data["readings"]
+        .set_index(["domain", "reading", "n_options"])
+        .diffusion_time.unstack()
+    )
     readings = times.div([curves[domain][0] for domain, _ in times.index], axis=0)
     worst = {name: y[list(FIRST)].max() / y[0] for name, y in curves.items()}
     harmless = readings[(readings[list(FIRST)] <= 1).any(axis=1)]
@@ -106,7 +167,10 @@ def claims(data: Data) -> Claims:
         "When enough options are added, exploration is greatly improved when compared to a random walk using only "
         "primitive actions.",
         tests=[y.min() <= GREATLY * y[0] for y in curves.values()],
-        measured=list_items("{}: {:.2f} of the time without", {d: y.min() / y[0] for d, y in curves.items()}),
+        measured=list_items(
+            "{}: {:.2f} of the time without",
+            {d: y.min() / y[0] for d, y in curves.items()},
+        ),
         evidence=f"'Greatly': to at most {GREATLY:.0%} of the time with primitive actions, in each domain. The least "
         f"times are reached with {', '.join(f'{y.argmin()}' for y in curves.values())} options, and the curves stay "
         f"below primitive actions from {', '.join(map(str, below))} on.",
@@ -143,7 +207,9 @@ def notes(data: Data) -> Blocks:
         "already help. Diffusion times by the probability of an option (without e1):",
         data["probabilities"],
     )
-    bases = data["bases"].pivot(index="angle", columns="n_options", values="diffusion_time")
+    bases = data["bases"].pivot(
+        index="angle", columns="n_options", values="diffusion_time"
+    )
     yield (
         "Thin lines in the open room: other bases of its repeated eigenvalues, which are equally right. Diffusion "
         "time by the angle at which the basis is turned and the number of options:",
@@ -160,4 +226,7 @@ def headline(data: Data) -> tuple[str, str]:
 def find_curves(data: Data, kind: str) -> dict[str, NDArray[np.float64]]:
     """Diffusion times with 0, 1, 2, ... options, by domain."""
     diffusion = data["diffusion"][data["diffusion"].kind == kind]
-    return {domain: y.diffusion_time.to_numpy() for domain, y in diffusion.groupby("domain", sort=False)}
+    return {
+        domain: y.diffusion_time.to_numpy()
+        for domain, y in diffusion.groupby("domain", sort=False)
+    }

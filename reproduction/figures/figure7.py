@@ -8,25 +8,51 @@ import pandas as pd
 
 from reproduction.drawing import Figure, add_legend, draw_learning, make_graphs
 from reproduction.figures.agents import ANGLES, COUNTS, EPISODES, counts_for, learn_all
-from reproduction.lab import FEW, MARGIN, ROBUST, Claim, Claims, Data, Lab, at_least, list_items
+from reproduction.lab import (
+    FEW,
+    MARGIN,
+    ROBUST,
+    Claim,
+    Claims,
+    Data,
+    Lab,
+    at_least,
+    list_items,
+)
 from reproduction.statistics import Difference, compare_means
 
 SECTION, ORDER = "4.3", 80
-QUICK = {"episodes": {"i-maze": 30, "four-rooms": 40}, "options": [0, 2, 4, 16, 64], "runs": 4}
+QUICK = {
+    "episodes": {"i-maze": 30, "four-rooms": 40},
+    "options": [0, 2, 4, 16, 64],
+    "runs": 4,
+}
 
 
 def run(lab: Lab, *, episodes=EPISODES, options=COUNTS, runs=100, seed=2017) -> Data:
     """Returns with each number of options; the last is all of them, both signs."""
     counts = {name: counts_for(name, options) for name in episodes}
-    agents = [{"maze": name, "options": {"n": n}, "n_options": n} for name in counts for n in counts[name]]
+    agents = [
+        {"maze": name, "options": {"n": n}, "n_options": n}
+        for name in counts
+        for n in counts[name]
+    ]
     # The open room has repeated eigenvalues, whose basis is a matter of choice.
     turned = [
-        {"maze": "open-room", "options": {"n": n, "angle": angle}, "angle": angle, "n_options": n}
+        {
+            "maze": "open-room",
+            "options": {"n": n, "angle": angle},
+            "angle": angle,
+            "n_options": n,
+        }
         for angle in ANGLES
         for n in counts_for("open-room", options)[1:]
     ]
     bases = learn_all(lab, turned, runs=runs, episodes=EPISODES, seed=seed + 1)["runs"]
-    return {**learn_all(lab, agents, runs=runs, episodes=episodes, seed=seed), "bases": bases}
+    return {
+        **learn_all(lab, agents, runs=runs, episodes=episodes, seed=seed),
+        "bases": bases,
+    }
 
 
 def figure(data: Data) -> Figure:
@@ -34,7 +60,11 @@ def figure(data: Data) -> Figure:
     picture, axes = make_graphs(len(domains), sharey=True, ylabel="return")
     for ax, (domain, curves) in zip(axes, domains, strict=True):
         shown = [0, 2, 4, FEW, 64, curves.n_options.max()]
-        lines = {name_agent(n): curve for n, curve in curves.groupby("n_options") if n in shown}
+        lines = {
+            name_agent(n): curve
+            for n, curve in curves.groupby("n_options")
+            if n in shown
+        }
         draw_learning(ax, lines, title=domain)
     return add_legend(picture)
 
@@ -52,7 +82,9 @@ def claims(data: Data) -> Claims:
         table=tabulate(gains.map(str), "minus primitive actions"),
     )
     exceptions = [key for key, gain in gains.items() if not gain.better]
-    bases = data["bases"][data["bases"].n_options == 4].groupby("angle").mean_return.mean()
+    bases = (
+        data["bases"][data["bases"].n_options == 4].groupby("angle").mean_return.mean()
+    )
     few = [n <= FEW for _, n in exceptions]
     yield Claim(
         "exceptions-few",
@@ -63,8 +95,14 @@ def claims(data: Data) -> Claims:
         "open room has repeated eigenvalues, whose basis is a matter of choice: turned by other angles, its mean "
         f"return with 4 options is {list_items('{1:.2f} ({0} degrees)', bases)}.",
     )
-    domains = {domain: gain.droplevel("domain") for domain, gain in gains.groupby("domain", sort=False)}
-    hurt = {d: [str(n) for n, gain in some.items() if n <= FEW and gain.worse] for d, some in domains.items()}
+    domains = {
+        domain: gain.droplevel("domain")
+        for domain, gain in gains.groupby("domain", sort=False)
+    }
+    hurt = {
+        d: [str(n) for n, gain in some.items() if n <= FEW and gain.worse]
+        for d, some in domains.items()
+    }
     helped = [at_least([gain.above() for gain in some], 1) for some in domains.values()]
     yield Claim(
         "few-hurt-enough-help",
@@ -77,7 +115,10 @@ def claims(data: Data) -> Claims:
     )
     leads = [
         (words, domain, *find_lead(runs, measure))
-        for measure, words in (("late_return", "final performance"), ("mean_return", "area under the curve"))
+        for measure, words in (
+            ("late_return", "final performance"),
+            ("mean_return", "area under the curve"),
+        )
         for domain, runs in data["runs"].groupby("domain", sort=False)
         if 64 in set(runs.n_options)
     ]
@@ -86,7 +127,9 @@ def claims(data: Data) -> Claims:
         "best-64",
         "The best results were obtained using 64 options.",
         tests=[not lead.better for *_, lead in leads],
-        measured="; ".join(f"{words}, {d}: {n} options minus 64 {lead}" for words, d, n, lead in leads),
+        measured="; ".join(
+            f"{words}, {d}: {n} options minus 64 {lead}" for words, d, n, lead in leads
+        ),
         evidence="Final performance, of which the paper speaks, is the return of the last tenth of the episodes; the "
         "area under the curve is that of all of them. A test per measure and domain: no other number of options is "
         "ahead of 64 by more than noise. The I-Maze has only 38 eigenoptions.",
@@ -97,7 +140,10 @@ def claims(data: Data) -> Claims:
         else "",
         table=tabulate(means, "area under the curve"),
     )
-    lowest = {d: [means[d].loc[least:].min() / means[d].max() for least in (1, FEW + 1)] for d in domains}
+    lowest = {
+        d: [means[d].loc[least:].min() / means[d].max() for least in (1, FEW + 1)]
+        for d in domains
+    }
     yield Claim(
         "robust",
         "The agent's performance is fairly robust across different numbers of options.",
@@ -117,10 +163,17 @@ def headline(data: Data) -> tuple[str, str]:
 
 def compare_with_primitive_actions(data: Data) -> pd.Series:
     """Difference of the mean return to primitive actions, by domain and number of options."""
-    returns = dict(list(data["runs"].groupby(["domain", "n_options"], sort=False).mean_return))
+    returns = dict(
+        list(data["runs"].groupby(["domain", "n_options"], sort=False).mean_return)
+    )
     pairs = [(domain, n) for domain, n in returns if n]
-    gains = [compare_means(returns[domain, n], returns[domain, 0], len(pairs)) for domain, n in pairs]
-    return pd.Series(gains, index=pd.MultiIndex.from_tuples(pairs, names=["domain", "n_options"]))
+    gains = [
+        compare_means(returns[domain, n], returns[domain, 0], len(pairs))
+        for domain, n in pairs
+    ]
+    return pd.Series(
+        gains, index=pd.MultiIndex.from_tuples(pairs, names=["domain", "n_options"])
+    )
 
 
 def find_lead(runs: pd.DataFrame, measure: str) -> tuple[int, Difference]:

@@ -31,16 +31,36 @@ def run(lab: Lab, *, mazes=MAZES, eigenvectors=16, gamma=0.9) -> Data:
         places = pd.DataFrame(np.asarray(mdp.coords), columns=["row", "column"])
         cells.append(places.assign(domain=maze, room=find_rooms(mdp)[0]))
         for operator in ("normalized", "combinatorial"):
-            found = make_eigenoptions(mdp, 2 * eigenvectors, operator=operator, gamma=gamma)
+            found = make_eigenoptions(
+                mdp, 2 * eigenvectors, operator=operator, gamma=gamma
+            )
             key = {"domain": maze, "operator": operator}
             options.append(describe_options(found).assign(**key))
-            stops += [cells[-1][o.termination].assign(**key, option=o.label) for o in found]
+            stops += [
+                cells[-1][o.termination].assign(**key, option=o.label) for o in found
+            ]
     rooms = eo.maze("four-rooms")
-    vectors, room = eo.spectrum(eo.graph(rooms), k=4).vectors[:, 1:], find_rooms(rooms)[0]
-    told = {"e2": [classify_rooms(vectors[:, :1], room)], "e2_to_e4": classify_rooms(vectors, room)}
-    turned = {angle: make_eigenoptions(eo.maze("open-room"), 8, angle=angle, gamma=gamma) for angle in ANGLES}
-    ratios = [(angle, o["e2+"].mean_length / o["e4+"].mean_length) for angle, o in turned.items()]
-    tables = {"options": pd.concat(options), "stops": pd.concat(stops), "cells": pd.concat(cells)}
+    vectors, room = (
+        eo.spectrum(eo.graph(rooms), k=4).vectors[:, 1:],
+        find_rooms(rooms)[0],
+    )
+    told = {
+        "e2": [classify_rooms(vectors[:, :1], room)],
+        "e2_to_e4": classify_rooms(vectors, room),
+    }
+    turned = {
+        angle: make_eigenoptions(eo.maze("open-room"), 8, angle=angle, gamma=gamma)
+        for angle in ANGLES
+    }
+    ratios = [
+        (angle, o["e2+"].mean_length / o["e4+"].mean_length)
+        for angle, o in turned.items()
+    ]
+    tables = {
+        "options": pd.concat(options),
+        "stops": pd.concat(stops),
+        "cells": pd.concat(cells),
+    }
     bases = pd.DataFrame(ratios, columns=["angle", "length_ratio"])
     return {**tables, "pvf": pd.DataFrame(told), "bases": bases}
 
@@ -48,7 +68,10 @@ def run(lab: Lab, *, mazes=MAZES, eigenvectors=16, gamma=0.9) -> Data:
 def describe_options(options: eo.OptionSet) -> pd.DataFrame:
     """One row per option: the number of states it terminates in, its mean length, and where it may start."""
     columns = {"option": options.labels, "n_stops": options.termination.sum(axis=1)}
-    columns |= {"mean_length": options.mean_length, "start_share": options.initiation.mean(axis=1)}
+    columns |= {
+        "mean_length": options.mean_length,
+        "start_share": options.initiation.mean(axis=1),
+    }
     return pd.DataFrame(columns)
 
 
@@ -107,11 +130,21 @@ def judge_second_pvf(data: Data) -> Claims:
     )
     rooms, corner = find_cells(data, "four-rooms"), find_corners(data, "four-rooms")[1]
     ends = {label: find_stops(data, "four-rooms", label) for label in ("e2+", "e2-")}
-    up, down = sorted(ends, key=lambda label: min(distance(cell, corner) for cell in ends[label]))
+    up, down = sorted(
+        ends, key=lambda label: min(distance(cell, corner) for cell in ends[label])
+    )
     high, low = ends[up], ends[down]
-    pair, doors = {rooms[cell] for cell in high + low}, [cell for cell, room in rooms.items() if room < 0]
-    beside = [{room for cell, room in rooms.items() if distance(cell, door) == 1} for door in doors]
-    opposite = len(high + low) == len(pair - {-1}) == 2 and not any(pair <= other for other in beside)
+    pair, doors = (
+        {rooms[cell] for cell in high + low},
+        [cell for cell, room in rooms.items() if room < 0],
+    )
+    beside = [
+        {room for cell, room in rooms.items() if distance(cell, door) == 1}
+        for door in doors
+    ]
+    opposite = len(high + low) == len(pair - {-1}) == 2 and not any(
+        pair <= other for other in beside
+    )
     yield Claim(
         "opposite-room",
         "A PVF is a desire to reach the highest point of the plot or, with the other sign, the lowest point, "
@@ -122,7 +155,9 @@ def judge_second_pvf(data: Data) -> Claims:
         f"{'that share no doorway' if opposite else 'next to each other'}",
         evidence="Opposite rooms share no doorway.",
     )
-    centre = np.mean([cell for cell, room in rooms.items() if room == rooms[corner]], axis=0)
+    centre = np.mean(
+        [cell for cell, room in rooms.items() if room == rooms[corner]], axis=0
+    )
     off = max(np.abs(np.asarray(cell) - centre).sum() for cell in high)
     yield Claim(
         "peak-centre",
@@ -134,12 +169,19 @@ def judge_second_pvf(data: Data) -> Claims:
         "one step from it, at most three. The caption of Figure 2 says corner instead.",
     )
     away = max(distance(cell, corner) for cell in high)
-    other = [cell for label in ends for cell in find_stops(data, "four-rooms", label, "combinatorial")]
+    other = [
+        cell
+        for label in ends
+        for cell in find_stops(data, "four-rooms", label, "combinatorial")
+    ]
     yield Claim(
         "peak-corner",
         "Second PVF and its option in the 4-room domain: terminate is in the top right corner.",
         section="3",
-        tests=[away == 0, len(high) == 1 and rooms[high[0]] == rooms[corner] and away <= 2],
+        tests=[
+            away == 0,
+            len(high) == 1 and rooms[high[0]] == rooms[corner] and away <= 2,
+        ],
         measured=f"{up} stops at {name_cells(high)}, {away} steps from the corner {corner}",
         evidence="The caption of Figure 2. The normalized Laplacian weighs states by the root of their degree, so "
         "its peak lies away from the walls. With the combinatorial one the option ends at "
@@ -152,8 +194,14 @@ def judge_open_room(data: Data) -> Claims:
     ends = {label: find_stops(data, "open-room", label) for label in labels}
     away, ratios = {}, {}
     for operator in ("normalized", "combinatorial"):
-        cells = [cell for label in labels for cell in find_stops(data, "open-room", label, operator)]
-        away[operator] = max(min(distance(cell, corner) for corner in corners) for cell in cells)
+        cells = [
+            cell
+            for label in labels
+            for cell in find_stops(data, "open-room", label, operator)
+        ]
+        away[operator] = max(
+            min(distance(cell, corner) for corner in corners) for cell in cells
+        )
         options = select(data["options"], "open-room", operator)
         e2, e4 = options.loc["e2+"], options.loc["e4+"]
         ratios[operator] = (e4.n_stops / e2.n_stops, e2.mean_length / e4.mean_length)
@@ -161,14 +209,18 @@ def judge_open_room(data: Data) -> Claims:
         "corners",
         "We discover meaningful options, such as going to the corners of an open room.",
         tests=[away["normalized"] == 0, away["normalized"] <= 2],
-        measured=list_items("{} stops at {}", {label: name_cells(ends[label]) for label in labels}),
+        measured=list_items(
+            "{} stops at {}", {label: name_cells(ends[label]) for label in labels}
+        ),
         evidence=f"They end at most {away['normalized']} steps from a corner with the normalized Laplacian, which "
         f"the paper uses, and {away['combinatorial']} with the combinatorial one. The grid is square, so e2 and e3 "
         "have the same eigenvalue, and any basis of their plane is right. In another one they end in the middle of a "
         "wall.",
     )
     stops, length = ratios["normalized"]
-    others = list_rows("{length_ratio:.3g} (turned by {angle} degrees)", data["bases"]).replace(", ", " and ")
+    others = list_rows(
+        "{length_ratio:.3g} (turned by {angle} degrees)", data["bases"]
+    ).replace(", ", " and ")
     yield Claim(
         "twice-as-often",
         "The fourth eigenoption terminates, on expectation, twice as often as the second eigenoption.",
@@ -190,12 +242,17 @@ def judge_four_rooms(data: Data) -> Claims:
     for operator in ("normalized", "combinatorial"):
         entrances = [
             (i // 2 + 1, f"{label} at {cell}")
-            for i, label in enumerate(select(data["options"], "four-rooms", operator).index)
+            for i, label in enumerate(
+                select(data["options"], "four-rooms", operator).index
+            )
             for cell in find_stops(data, "four-rooms", label, operator)
             if i > 1 and min(distance(cell, door) for door in doors) <= 1
         ]
         number = min(entrances, default=(0, ""))[0]
-        first[operator] = number, ", ".join(text for i, text in entrances if i == number) or "none examined"
+        first[operator] = (
+            number,
+            ", ".join(text for i, text in entrances if i == number) or "none examined",
+        )
     yield Claim(
         "fifth-is-first-doorway",
         "Doorways are not the first options we discover in the 4-room domain (the fifth eigenoption is the first to "
@@ -207,9 +264,17 @@ def judge_four_rooms(data: Data) -> Claims:
         "eigenvalue zero, which the paper counts, has no direction: it follows the degree of the states.",
     )
     labels = [f"e{i}{sign}" for i in (2, 3, 4) for sign in "+-"]
-    ends = {label: {rooms[cell] for cell in find_stops(data, "four-rooms", label)} for label in labels}
-    words = {-1: "a doorway"} | {room: f"room {room + 1}" for room in rooms.values() if room >= 0}
-    names = {label: " and ".join(words[room] for room in sorted(numbers)) for label, numbers in ends.items()}
+    ends = {
+        label: {rooms[cell] for cell in find_stops(data, "four-rooms", label)}
+        for label in labels
+    }
+    words = {-1: "a doorway"} | {
+        room: f"room {room + 1}" for room in rooms.values() if room >= 0
+    }
+    names = {
+        label: " and ".join(words[room] for room in sorted(numbers))
+        for label, numbers in ends.items()
+    }
     yield Claim(
         "first-to-rooms",
         "The first eigenoptions lead agents to individual rooms.",
@@ -220,12 +285,18 @@ def judge_four_rooms(data: Data) -> Claims:
     )
 
 
-def select(table: pd.DataFrame, domain: str, operator: str = "normalized") -> pd.DataFrame:
+def select(
+    table: pd.DataFrame, domain: str, operator: str = "normalized"
+) -> pd.DataFrame:
     """Rows of a domain and a Laplacian, by option."""
-    return table[(table.domain == domain) & (table.operator == operator)].set_index("option")
+    return table[(table.domain == domain) & (table.operator == operator)].set_index(
+        "option"
+    )
 
 
-def find_stops(data: Data, domain: str, option: str, operator: str = "normalized") -> list[Cell]:
+def find_stops(
+    data: Data, domain: str, option: str, operator: str = "normalized"
+) -> list[Cell]:
     """Cells where an option terminates."""
     stops = select(data["stops"], domain, operator)[["row", "column"]]
     return list(stops[stops.index == option].itertuples(index=False, name=None))
@@ -240,7 +311,11 @@ def find_cells(data: Data, domain: str) -> dict[Cell, int]:
 def find_corners(data: Data, domain: str) -> list[Cell]:
     """Free cells nearest to the top left, top right, bottom left and bottom right of a maze."""
     cells = find_cells(data, domain)
-    return [min(cells, key=lambda cell: y * cell[0] + x * cell[1]) for y in (1, -1) for x in (1, -1)]
+    return [
+        min(cells, key=lambda cell: y * cell[0] + x * cell[1])
+        for y in (1, -1)
+        for x in (1, -1)
+    ]
 
 
 def distance(cell: Cell, other: Cell) -> int:

@@ -21,25 +21,42 @@ QUICK = {"mazes": ["i-maze"], "steps": [50, 500, 20000], "walks": 2, "n": 4}
 STEPS = (100, 200, 400, 800, 1600, 3200, 6400, 12800, 25600)
 
 
-def run(lab: Lab, *, mazes=MAZES, steps=STEPS, walks=10, n=16, gamma=0.9, seed=2017) -> Data:
+def run(
+    lab: Lab, *, mazes=MAZES, steps=STEPS, walks=10, n=16, gamma=0.9, seed=2017
+) -> Data:
     """T of all transitions against the Laplacian; and options after so many steps of a random walk."""
     settings = {"n": n, "gamma": gamma}
     jobs = [
-        {"maze": name, "walk_number": w, "steps": tuple(steps), "seed": (seed, number, w), **settings}
+        {
+            "maze": name,
+            "walk_number": w,
+            "steps": tuple(steps),
+            "seed": (seed, number, w),
+            **settings,
+        }
         for number, name in enumerate(mazes)
         for w in range(walks)
     ]
-    exact = lab.pmap(compare_with_laplacian, [{"maze": name, **settings} for name in mazes])
-    return {"exact": pd.DataFrame(exact), "sampled": pd.concat(lab.pmap(compare_samples, jobs))}
+    exact = lab.pmap(
+        compare_with_laplacian, [{"maze": name, **settings} for name in mazes]
+    )
+    return {
+        "exact": pd.DataFrame(exact),
+        "sampled": pd.concat(lab.pmap(compare_samples, jobs)),
+    }
 
 
-def make_incidence(obs: NDArray[np.int64], next_obs: NDArray[np.int64], n_states: int) -> NDArray[np.float64]:
+def make_incidence(
+    obs: NDArray[np.int64], next_obs: NDArray[np.int64], n_states: int
+) -> NDArray[np.float64]:
     """T: one row phi(s') - phi(s) per different transition that changes the state."""
     before, after = np.unique(np.stack([obs, next_obs])[:, obs != next_obs], axis=1)
     return np.eye(n_states)[after] - np.eye(n_states)[before]
 
 
-def find_options(mdp: MDP, n: int, gamma: float, weights: str = "incidence") -> OptionSet:
+def find_options(
+    mdp: MDP, n: int, gamma: float, weights: str = "incidence"
+) -> OptionSet:
     """Options of the smallest singular values of T: T'T / 2 is the Laplacian of the graph with these weights."""
     sp = eo.spectrum(eo.graph(mdp, weights=weights), operator="combinatorial")
     return eo.solve(mdp, eo.eigenpurposes(sp, skip_zero=False)[: n + 2], gamma)
@@ -53,7 +70,10 @@ def compare_with_laplacian(*, maze, n, gamma) -> dict[str, object]:
     L = laplacian(eo.graph(mdp), "combinatorial").toarray()
     _, sigma, Vt = np.linalg.svd(T, full_matrices=True)
     values = np.pad(sigma**2 / 2, (0, mdp.n_states - len(sigma)))
-    sampled, exact = find_options(mdp, n, gamma), find_options(mdp, n, gamma, weights="adjacency")
+    sampled, exact = (
+        find_options(mdp, n, gamma),
+        find_options(mdp, n, gamma, weights="adjacency"),
+    )
     return {
         "domain": maze,
         "states": mdp.n_states,
@@ -74,13 +94,28 @@ def compare_samples(*, maze, walk_number, steps, seed, n, gamma) -> pd.DataFrame
     """
     mdp = eo.maze(maze)
     exact = find_options(mdp, n, gamma).policy[2:]
-    n_transitions = (np.asarray(mdp.successors) != np.arange(mdp.n_states)[:, None]).sum()
-    path = walk(MDP(mdp.transition), max(steps), begin=mdp.start, rng=np.random.default_rng(seed))
+    n_transitions = (
+        np.asarray(mdp.successors) != np.arange(mdp.n_states)[:, None]
+    ).sum()
+    path = walk(
+        MDP(mdp.transition),
+        max(steps),
+        begin=mdp.start,
+        rng=np.random.default_rng(seed),
+    )
     rows = []
     for count in steps:
-        obs, action, next_obs = path.obs[:count], path.action[:count], path.next_obs[:count]
-        visited, numbers = np.unique(np.concatenate([obs, next_obs]), return_inverse=True)
-        seen = MDP.from_transitions((numbers[:count], action, numbers[count:]), len(visited), mdp.n_actions)
+        obs, action, next_obs = (
+            path.obs[:count],
+            path.action[:count],
+            path.next_obs[:count],
+        )
+        visited, numbers = np.unique(
+            np.concatenate([obs, next_obs]), return_inverse=True
+        )
+        seen = MDP.from_transitions(
+            (numbers[:count], action, numbers[count:]), len(visited), mdp.n_actions
+        )
         most = min(n, 2 * (len(visited) - 1))
         found = find_options(seen, most, gamma).policy[2:]
         share = len(make_incidence(obs, next_obs, mdp.n_states)) / n_transitions
@@ -90,15 +125,27 @@ def compare_samples(*, maze, walk_number, steps, seed, n, gamma) -> pd.DataFrame
 
 
 def figure(data: Data) -> Figure:
-    domains, steps = data["sampled"].groupby("domain", sort=False), data["sampled"].steps.unique()
+    domains, steps = (
+        data["sampled"].groupby("domain", sort=False),
+        data["sampled"].steps.unique(),
+    )
     picture, axes = make_graphs(len(domains), sharey=True, ylabel="share")
     # Of many numbers every second has a label.
     names = [f"{s / 1000:g}k" if s >= 1000 else str(s) for s in steps]
-    ticks = [name if i % 2 == 0 or len(steps) <= 6 else "" for i, name in enumerate(names)]
+    ticks = [
+        name if i % 2 == 0 or len(steps) <= 6 else "" for i, name in enumerate(names)
+    ]
     for ax, (domain, walks) in zip(axes, domains, strict=True):
         shares = walks.pivot(index="walk", columns="steps")
-        lines = {"eigenoptions": shares.same_policy, "transitions seen": shares.transitions_seen}
-        settings = {"title": domain, "xlabel": "steps of a random walk", "ylim": (-0.02, 1.04)}
+        lines = {
+            "eigenoptions": shares.same_policy,
+            "transitions seen": shares.transitions_seen,
+        }
+        settings = {
+            "title": domain,
+            "xlabel": "steps of a random walk",
+            "ylim": (-0.02, 1.04),
+        }
         draw_lines(ax, range(len(steps)), lines, ticks=ticks, **settings)
     return add_legend(picture)
 
@@ -130,7 +177,10 @@ def claims(data: Data) -> Claims:
         evidence="Policies must be equal in every state. For a repeated eigenvalue (the open room has "
         f"{exact.repeated.max()}) both sides need the same rule to choose a basis.",
     )
-    last, whole = sampled.steps.max(), sampled[sampled.transitions_seen == 1].same_policy
+    last, whole = (
+        sampled.steps.max(),
+        sampled[sampled.transitions_seen == 1].same_policy,
+    )
     yield Claim(
         "asymptotic",
         "Our sample-based approach asymptotically discovers eigenoptions.",

@@ -20,9 +20,23 @@ ROUNDING = 1e-9
 FEATURES = 5
 
 
-def run(lab: Lab, *, matrices=100, mdps=8, states=24, gammas=(0.0, 0.5, 0.9, 0.99), seed=2017) -> Data:
+def run(
+    lab: Lab,
+    *,
+    matrices=100,
+    mdps=8,
+    states=24,
+    gammas=(0.0, 0.5, 0.9, 0.99),
+    seed=2017,
+) -> Data:
     """Norms of random matrices, and options of random MDPs from eigenvectors and from linear features."""
-    job = {"matrices": matrices, "mdps": mdps, "states": states, "gammas": tuple(gammas), "seed": seed}
+    job = {
+        "matrices": matrices,
+        "mdps": mdps,
+        "states": states,
+        "gammas": tuple(gammas),
+        "seed": seed,
+    }
     return lab.pmap(sample, [job])[0]
 
 
@@ -31,7 +45,13 @@ def sample(*, matrices, mdps, states, gammas, seed) -> Data:
     rng = np.random.default_rng(seed)
     norms = [measure_norms(rng, states, a) for a in np.linspace(0.0, 0.999, matrices)]
     rows = [
-        {"mdp": number, "kind": kind, "gamma": gamma, "purposes": name, **measure_bound(mdp, purposes, gamma)}
+        {
+            "mdp": number,
+            "kind": kind,
+            "gamma": gamma,
+            "purposes": name,
+            **measure_bound(mdp, purposes, gamma),
+        }
         for kind, reach in (("deterministic", 1), ("stochastic", 4))
         for number in range(mdps)
         for mdp in [make_mdp(rng, states, reach)]
@@ -59,7 +79,9 @@ def make_mdp(rng: np.random.Generator, n: int, reach: int) -> MDP:
     table = np.zeros((n, 3, n))
     for s in range(n):
         for a in range(3):
-            table[s, a, rng.choice(n, size=reach, replace=False)] = rng.dirichlet(np.ones(reach))
+            table[s, a, rng.choice(n, size=reach, replace=False)] = rng.dirichlet(
+                np.ones(reach)
+            )
         table[s, 0] = 0.5 * (reach > 1) * table[s, 0]
         table[s, 0, (s + 1) % n] += 1 - table[s, 0].sum()
     return MDP(table)
@@ -68,8 +90,13 @@ def make_mdp(rng: np.random.Generator, n: int, reach: int) -> MDP:
 def make_purposes(rng: np.random.Generator, mdp: MDP) -> dict[str, list[Purpose]]:
     """Eigenpurposes of the graph, and random directions in a space of few features."""
     tabular = eo.eigenpurposes(eo.spectrum(eo.graph(mdp)), skip_zero=False)
-    w = rng.normal(size=(mdp.n_states, FEATURES)) @ rng.normal(size=(FEATURES, 2 * FEATURES))
-    return {"tabular": tabular, "linear": [Purpose(e, f"w{i}") for i, e in enumerate(w.T)]}
+    w = rng.normal(size=(mdp.n_states, FEATURES)) @ rng.normal(
+        size=(FEATURES, 2 * FEATURES)
+    )
+    return {
+        "tabular": tabular,
+        "linear": [Purpose(e, f"w{i}") for i, e in enumerate(w.T)],
+    }
 
 
 def measure_bound(mdp: MDP, purposes: list[Purpose], gamma: float) -> dict[str, float]:
@@ -78,17 +105,27 @@ def measure_bound(mdp: MDP, purposes: list[Purpose], gamma: float) -> dict[str, 
     P = mdp.transition.toarray().reshape(mdp.n_states, mdp.n_actions, -1)
     shifted = [purpose.potential - np.min(purpose.potential) for purpose in purposes]
     varied = [w for w in shifted if w.max() > ROUNDING]
-    ratio = max(np.abs(solve_eigenbehavior(P, w, gamma) + w).max() / w.max() for w in varied)
-    return {"options": len(options), "fewest_stops": options.termination.sum(axis=1).min(), "ratio": ratio}
+    ratio = max(
+        np.abs(solve_eigenbehavior(P, w, gamma) + w).max() / w.max() for w in varied
+    )
+    return {
+        "options": len(options),
+        "fewest_stops": options.termination.sum(axis=1).min(),
+        "ratio": ratio,
+    }
 
 
-def solve_eigenbehavior(P: NDArray[np.float64], w: NDArray[np.float64], gamma: float) -> NDArray[np.float64]:
+def solve_eigenbehavior(
+    P: NDArray[np.float64], w: NDArray[np.float64], gamma: float
+) -> NDArray[np.float64]:
     """Values of the best policy that never terminates, by policy iteration."""
     r = P @ w - w[:, None]
     states = np.arange(len(w))
     policy = r.argmax(axis=1)
     for _ in range(len(w) + 1):
-        v = np.linalg.solve(np.eye(len(w)) - gamma * P[states, policy], r[states, policy])
+        v = np.linalg.solve(
+            np.eye(len(w)) - gamma * P[states, policy], r[states, policy]
+        )
         q = r + gamma * P @ v
         better = q.max(axis=1) > q[states, policy] + ROUNDING
         if not better.any():
@@ -100,13 +137,34 @@ def solve_eigenbehavior(P: NDArray[np.float64], w: NDArray[np.float64], gamma: f
 def figure(data: Data) -> Figure:
     norms = data["norms"]
     picture, (left, right) = make_graphs(2)
-    lines = {"Lemma 3.2, its norm": norms.lemma_3_2, "Lemma 3.1, its norm": norms.lemma_3_1}
+    lines = {
+        "Lemma 3.2, its norm": norms.lemma_3_2,
+        "Lemma 3.1, its norm": norms.lemma_3_1,
+    }
     draw_lines(left, norms.norm, lines, thin={"bound": [norms.bound]}, yscale="log")
-    left.set(title="Both lemmas", xlabel="norm of A, or discount", ylabel="norm of the inverse")
+    left.set(
+        title="Both lemmas",
+        xlabel="norm of A, or discount",
+        ylabel="norm of the inverse",
+    )
     worst = data["mdps"].groupby(["kind", "purposes", "gamma"]).ratio.max().unstack()
-    lines, x = {", ".join(names): row for names, row in worst.iterrows()}, range(worst.shape[1])
-    draw_lines(right, x, lines, thin={"bound": [np.ones(len(x))]}, ticks=worst.columns, ylim=(0.0, 1.1))
-    right.set(title="Bound in the proof of Theorem 3.1", xlabel="discount", ylabel="largest |v + w| / |w|")
+    lines, x = (
+        {", ".join(names): row for names, row in worst.iterrows()},
+        range(worst.shape[1]),
+    )
+    draw_lines(
+        right,
+        x,
+        lines,
+        thin={"bound": [np.ones(len(x))]},
+        ticks=worst.columns,
+        ylim=(0.0, 1.1),
+    )
+    right.set(
+        title="Bound in the proof of Theorem 3.1",
+        xlabel="discount",
+        ylabel="largest |v + w| / |w|",
+    )
     return add_legend(picture, columns=3)
 
 

@@ -25,24 +25,50 @@ QUICK = {"episodes": {"i-maze": 30}, "options": [0, 1, 4, 32], "runs": 4}
 OURS = True
 
 
-def run(lab: Lab, *, episodes=EPISODES, options=(0, 1, 2, 4, 32, 64, 128), runs=300, seed=2020) -> Data:
+def run(
+    lab: Lab,
+    *,
+    episodes=EPISODES,
+    options=(0, 1, 2, 4, 32, 64, 128),
+    runs=300,
+    seed=2020,
+) -> Data:
     """Mean returns by label; those of options that are followed to their end are in Figure 7."""
     agents, common = [], {"runs": runs, "seed": seed}
     for name, n in product(episodes, options):
         some = {"n": min(n, 2 * eo.maze(name).n_states)}
-        agents.append({"maze": name, "options": some, "episodes": episodes[name], "label": 2 * n, **common})
+        agents.append(
+            {
+                "maze": name,
+                "options": some,
+                "episodes": episodes[name],
+                "label": 2 * n,
+                **common,
+            }
+        )
     learned = run_agents(lab, learn_in_two_steps, agents)
-    return {"runs": pd.concat([pd.DataFrame({"mean_return": means}).assign(**c) for c, means in learned])}
+    return {
+        "runs": pd.concat(
+            [pd.DataFrame({"mean_return": means}).assign(**c) for c, means in learned]
+        )
+    }
 
 
 def learn_in_two_steps(*, maze, options, runs, episodes, seed):
     """``(runs,)`` mean returns of Q-learning with options that take their first action twice."""
     mdp = eo.maze(maze)
     found = make_options(mdp, **options)
-    policy = np.empty((0, mdp.n_states), dtype=np.int64) if found is None else found.policy.astype(np.int64)
+    policy = (
+        np.empty((0, mdp.n_states), dtype=np.int64)
+        if found is None
+        else found.policy.astype(np.int64)
+    )
     # available[s]: the options that may start in s, those that may not at the end.
     available = np.argsort(policy < 0, axis=0, kind="stable").T
-    rng, successors = np.random.default_rng(seed), np.asarray(mdp.successors, dtype=np.int64)
+    rng, successors = (
+        np.random.default_rng(seed),
+        np.asarray(mdp.successors, dtype=np.int64),
+    )
     counts, ends = (policy >= 0).sum(axis=0), (mdp.start, mdp.goal)
     return simulate(successors, policy, available, counts, ends, runs, episodes, rng)
 
@@ -72,8 +98,12 @@ def simulate(successors, policy, available, counts, ends, runs, episodes, rng):
                         # Of the best actions a random one: each tie replaces the last with probability 1 / ties.
                         a, ties = 0, 1
                         for b in range(1, n_actions):
-                            ties = 1 if q[s, b] > q[s, a] else ties + (q[s, b] == q[s, a])
-                            if q[s, b] > q[s, a] or (q[s, b] == q[s, a] and rng.random() * ties < 1.0):
+                            ties = (
+                                1 if q[s, b] > q[s, a] else ties + (q[s, b] == q[s, a])
+                            )
+                            if q[s, b] > q[s, a] or (
+                                q[s, b] == q[s, a] and rng.random() * ties < 1.0
+                            ):
                                 a = b
                 after = successors[s, a]
                 if learning:
@@ -88,12 +118,28 @@ def simulate(successors, policy, available, counts, ends, runs, episodes, rng):
 
 def figure(data: Data) -> Figure:
     domains = data["runs"].groupby("domain", sort=False)
-    picture, axes = make_graphs(len(domains), sharey=True, ylabel="mean return of a run")
+    picture, axes = make_graphs(
+        len(domains), sharey=True, ylabel="mean return of a run"
+    )
     for ax, (domain, runs) in zip(axes, domains, strict=True):
         returns = runs.pivot(columns="label", values="mean_return")
-        labels, lines = returns.columns[1:], {"two steps per option": returns[returns.columns[1:]]}
-        settings = {"title": domain, "xlabel": "label (twice the number of options)", "ylim": (-0.02, 1.02)}
-        draw_lines(ax, range(len(labels)), lines, baseline=returns[0].mean(), ticks=labels, **settings)
+        labels, lines = (
+            returns.columns[1:],
+            {"two steps per option": returns[returns.columns[1:]]},
+        )
+        settings = {
+            "title": domain,
+            "xlabel": "label (twice the number of options)",
+            "ylim": (-0.02, 1.02),
+        }
+        draw_lines(
+            ax,
+            range(len(labels)),
+            lines,
+            baseline=returns[0].mean(),
+            ticks=labels,
+            **settings,
+        )
     return add_legend(picture)
 
 
@@ -102,10 +148,22 @@ def notes(data: Data) -> Blocks:
     for domain, runs in data["runs"].groupby("domain", sort=False):
         returns = runs.pivot(columns="label", values="mean_return")
         others = [label for label in returns if label not in (0, 64)]
-        gaps = {label: compare_means(returns[label], returns[64], len(others)) for label in others}
-        ahead = ", ".join(str(label) for label, gap in gaps.items() if gap.better) or "none"
-        best.append(f"{domain}: highest with label {returns.mean().drop(0).idxmax()}, ahead of 64: {ahead}")
-    means = data["runs"].groupby(["domain", "label"], sort=False).mean_return.mean().unstack()
+        gaps = {
+            label: compare_means(returns[label], returns[64], len(others))
+            for label in others
+        }
+        ahead = (
+            ", ".join(str(label) for label, gap in gaps.items() if gap.better) or "none"
+        )
+        best.append(
+            f"{domain}: highest with label {returns.mean().drop(0).idxmax()}, ahead of 64: {ahead}"
+        )
+    means = (
+        data["runs"]
+        .groupby(["domain", "label"], sort=False)
+        .mean_return.mean()
+        .unstack()
+    )
     yield f"Mean return by label. {'; '.join(best)}.", means.reset_index()
     yield (
         "The published program takes the first action of an option twice and then chooses again. It labels the curve "

@@ -10,9 +10,25 @@ from scipy.sparse.csgraph import shortest_path
 from scipy.special import fdtri
 
 import eigenoptions as eo
-from reproduction.drawing import Figure, add_legend, draw_learning, draw_lines, make_graphs
+from reproduction.drawing import (
+    Figure,
+    add_legend,
+    draw_learning,
+    draw_lines,
+    make_graphs,
+)
 from reproduction.figures.agents import diffuse_all, learn_all
-from reproduction.lab import MAJOR, NEARLY_ALL, SEVERAL, Claim, Claims, Data, Lab, at_least, list_items
+from reproduction.lab import (
+    MAJOR,
+    NEARLY_ALL,
+    SEVERAL,
+    Claim,
+    Claims,
+    Data,
+    Lab,
+    at_least,
+    list_items,
+)
 from reproduction.statistics import CONFIDENCE, compare_means
 
 SECTION, ORDER = "Appendix D", 100
@@ -42,23 +58,47 @@ def run(
     grid = tuple(sorted({0, 2, *counts, *list_shares(eo.maze(maze).n_states)}))
 
     def name(kind, number, options, **columns):
-        return {"maze": maze, "kind": kind, "set": number, "options": options, **columns}
+        return {
+            "maze": maze,
+            "kind": kind,
+            "set": number,
+            "options": options,
+            **columns,
+        }
 
     diffusing = [name("eigenoptions", 0, {})]
-    diffusing += [name("random", i, {"method": "random", "rng": i}, counts=grid) for i in range(sequences)]
-    diffusing += [name(SHUFFLED, i, {"n": options, "shuffle": i}, counts=(0, *counts)) for i in range(sets)]
+    diffusing += [
+        name("random", i, {"method": "random", "rng": i}, counts=grid)
+        for i in range(sequences)
+    ]
+    diffusing += [
+        name(SHUFFLED, i, {"n": options, "shuffle": i}, counts=(0, *counts))
+        for i in range(sets)
+    ]
     learning = [name("primitive", 0, {"n": 0}, n_options=0)]
     for n in counts:
         learning.append(name("eigenoptions", 0, {"n": n}, n_options=n))
         random = {"method": "random", "n": n}
-        learning += [name("random", i, {**random, "rng": i}, n_options=n) for i in range(sets)]
+        learning += [
+            name("random", i, {**random, "rng": i}, n_options=n) for i in range(sets)
+        ]
     tables = learn_all(lab, learning, runs=runs, episodes=episodes, seed=seed)
-    settings = {"maze": maze, "counts": counts, "runs": many_runs, "episodes": episodes, "seed": seed + 1}
+    settings = {
+        "maze": maze,
+        "counts": counts,
+        "runs": many_runs,
+        "episodes": episodes,
+        "seed": seed + 1,
+    }
     return {
         "diffusion": diffuse_all(lab, diffusing),
         "runs": tables["runs"],
         "curves": tables["curves"][tables["curves"].n_options.isin((0, options))],
-        "many": pd.concat(lab.pmap(learn_random_set, [{**settings, "number": i} for i in range(many_sets)])),
+        "many": pd.concat(
+            lab.pmap(
+                learn_random_set, [{**settings, "number": i} for i in range(many_sets)]
+            )
+        ),
     }
 
 
@@ -67,25 +107,47 @@ def learn_random_set(*, maze, number, counts, runs, episodes, seed) -> pd.DataFr
     mdp = eo.maze(maze)
     options = eo.discover(mdp, max(counts), method="random", rng=number)
     # The only state where a random option terminates is its goal.
-    distances = shortest_path(eo.graph(mdp), unweighted=True)[mdp.goal, options.termination.argmax(axis=1)]
+    distances = shortest_path(eo.graph(mdp), unweighted=True)[
+        mdp.goal, options.termination.argmax(axis=1)
+    ]
     rows = []
     for i, n in enumerate(counts):
         rng = np.random.SeedSequence(seed, spawn_key=(number * len(counts) + i,))
-        mean = eo.q_learning(mdp, options[:n], runs=runs, episodes=episodes, rng=rng).returns.mean()
+        mean = eo.q_learning(
+            mdp, options[:n], runs=runs, episodes=episodes, rng=rng
+        ).returns.mean()
         rows.append((number, n, mean, distances[:n].min()))
-    return pd.DataFrame(rows, columns=["set", "n_options", "mean_return", "steps_to_goal"])
+    return pd.DataFrame(
+        rows, columns=["set", "n_options", "mean_return", "steps_to_goal"]
+    )
 
 
 def figure(data: Data) -> Figure:
     picture, (left, right) = make_graphs(2)
-    own, others = find_diffusion(data, "eigenoptions").loc[0], find_diffusion(data, "random")[:24]
-    draw_lines(left, others.columns, {}, thin={"random options": others}, title="Diffusion time")
+    own, others = (
+        find_diffusion(data, "eigenoptions").loc[0],
+        find_diffusion(data, "random")[:24],
+    )
+    draw_lines(
+        left,
+        others.columns,
+        {},
+        thin={"random options": others},
+        title="Diffusion time",
+    )
     own = own.loc[: max(others)]
     draw_lines(left, own.index, {"eigenoptions": own}, baseline=own[0], yscale="log")
     left.set(xlabel="options", ylabel="diffusion time")
     kinds = dict(list(data["curves"].groupby("kind")))
-    lines = {"eigenoptions": kinds["eigenoptions"], "primitive actions": kinds["primitive"]}
-    sets = {"random options": kinds["random"].pivot(index="set", columns="episode", values="mean")}
+    lines = {
+        "eigenoptions": kinds["eigenoptions"],
+        "primitive actions": kinds["primitive"],
+    }
+    sets = {
+        "random options": kinds["random"].pivot(
+            index="set", columns="episode", values="mean"
+        )
+    }
     title = f"Learning with {count_options(data)} options"
     draw_learning(right, lines, thin=sets, title=title, ylabel="return")
     return add_legend(picture)
@@ -98,7 +160,10 @@ def claims(data: Data) -> Claims:
 
 
 def judge_diffusion(data: Data) -> Claims:
-    own, sets = find_diffusion(data, "eigenoptions").loc[0], find_diffusion(data, "random")
+    own, sets = (
+        find_diffusion(data, "eigenoptions").loc[0],
+        find_diffusion(data, "random"),
+    )
     bare, n = own[0], count_options(data)
     above = {m: (sets[m] >= bare).mean() for m in list_shares(max(own.index) // 2)}
     half, *_, nearly = above
@@ -138,7 +203,9 @@ def judge_diffusion(data: Data) -> Claims:
     yield Claim(
         "order-matters",
         "The ordering in which the eigenoptions are discovered can have a major impact on the agents' performance.",
-        tests=[not 1 / MAJOR < median / own[m] < MAJOR for m, median in medians.items()],
+        tests=[
+            not 1 / MAJOR < median / own[m] < MAJOR for m, median in medians.items()
+        ],
         measured="; ".join(
             f"with {m} options {own[m]:,.0f} steps in order of eigenvalue, {median:,.0f} in the median of random orders"
             for m, median in medians.items()
@@ -151,7 +218,10 @@ def judge_diffusion(data: Data) -> Claims:
 def judge_learning(data: Data) -> Claims:
     runs, n = data["runs"], count_options(data)
     returns = runs[runs.n_options == n].set_index("kind")
-    ours, random = returns.mean_return["eigenoptions"], returns.loc["random"].groupby("set").mean_return
+    ours, random = (
+        returns.mean_return["eigenoptions"],
+        returns.loc["random"].groupby("set").mean_return,
+    )
     few, many = random.mean(), data["many"][data["many"].n_options == n].mean_return
     better = [compare_means(ours, x, len(few)).above() for _, x in random]
     small, average = compare_means(ours, few), compare_means(ours, many)
@@ -187,11 +257,16 @@ def judge_fewer_options(data: Data) -> Claims:
     many, near = table.mean_return, table.steps_to_goal <= CLOSE
     fewer = [m for m in many if m != n]
     wider = many[fewer].var() / many[n].var()
-    bound = float(fdtri(len(many) - 1, len(many) - 1, 1 - (1 - CONFIDENCE) / len(fewer)))
+    bound = float(
+        fdtri(len(many) - 1, len(many) - 1, 1 - (1 - CONFIDENCE) / len(fewer))
+    )
     yield Claim(
         "fewer-options-vary",
         "When fewer options are used, the variance across individual runs is even larger.",
-        tests=[True if ratio > bound else False if ratio < 1 / bound else None for ratio in wider],
+        tests=[
+            True if ratio > bound else False if ratio < 1 / bound else None
+            for ratio in wider
+        ],
         measured=f"{list_items('{} options: {:.1f} times', wider)} the variance with {n}",
         evidence=f"Variance over {len(many)} sets of the mean return. An F test for each number: larger above "
         f"{bound:.2f} times, smaller below {1 / bound:.2f}, and in between the sample does not decide.",
@@ -205,7 +280,8 @@ def judge_fewer_options(data: Data) -> Claims:
         "near-goal-matters",
         "The variance depends on whether one of the random options terminates near the goal state.",
         tests=[difference.above() for difference in apart.values()],
-        measured=list_items("{} options: {.mean:+.2f}", apart) or "too few sets on one side",
+        measured=list_items("{} options: {.mean:+.2f}", apart)
+        or "too few sets on one side",
         evidence=f"Mean return of sets with an end at most {CLOSE} steps from the goal, minus that of the others; a "
         f"number of options with fewer than {MIN_SETS} sets on one side is left out.",
     )
@@ -215,7 +291,8 @@ def judge_fewer_options(data: Data) -> Claims:
         "never-learns",
         "In some runs the agent never even learns to reach the goal.",
         tests=[lost["random"].any()],
-        measured="runs that do not reach it: " + list_items("{1:.0%} with {0} options", lost["random"]),
+        measured="runs that do not reach it: "
+        + list_items("{1:.0%} with {0} options", lost["random"]),
         evidence="None of the last tenth of the evaluation episodes reaches the goal. With primitive actions that is "
         f"{lost['primitive', 0]:.0%}.",
     )

@@ -14,11 +14,27 @@ from eigenoptions.options.walks import walk
 from eigenoptions.plots import draw_values
 from reproduction.drawing import Figure, make_maps
 from reproduction.figures.agents import MAZES, counts_for, make_options, run_agents
-from reproduction.lab import FEW, SKEWED, STRONG, UNLIKELY, Claim, Claims, Data, Lab, list_items, list_rows
+from reproduction.lab import (
+    FEW,
+    SKEWED,
+    STRONG,
+    UNLIKELY,
+    Claim,
+    Claims,
+    Data,
+    Lab,
+    list_items,
+    list_rows,
+)
 from reproduction.statistics import compare_means
 
 SECTION, ORDER = "4.2", 75
-QUICK = {"mazes": ["i-maze", "four-rooms"], "options": [0, 2, 8, 16], "walkers": 30, "steps": 1500}
+QUICK = {
+    "mazes": ["i-maze", "four-rooms"],
+    "options": [0, 2, 8, 16],
+    "walkers": 30,
+    "steps": 1500,
+}
 CAPTION = "Bright: where a walk spends most of its time."
 BARE, DOORS, EIGEN = "primitive actions", "bottleneck options", "eigenoptions"
 # Steps from a doorway from which on a cell is inside a room.
@@ -26,20 +42,46 @@ INSIDE = 3
 
 
 def run(
-    lab: Lab, *, mazes=MAZES, options=(0, 2, 4, 8, 16, 32, 64), walkers=400, steps=6000, short=100, seed=2017
+    lab: Lab,
+    *,
+    mazes=MAZES,
+    options=(0, 2, 4, 8, 16, 32, 64),
+    walkers=400,
+    steps=6000,
+    short=100,
+    seed=2017,
 ) -> Data:
     """Random walks from random states, with each number of eigenoptions, and with bottleneck options in four rooms."""
     agents = []
     for name in mazes:
         for n in counts_for(name, options):
-            agents.append({"maze": name, "options": {"n": n}, "kind": EIGEN if n else BARE, "n_options": n})
+            agents.append(
+                {
+                    "maze": name,
+                    "options": {"n": n},
+                    "kind": EIGEN if n else BARE,
+                    "n_options": n,
+                }
+            )
         if name == "four-rooms":
-            agents.append({"maze": name, "options": {"method": "bottleneck"}, "kind": DOORS, "n_options": 4})
+            agents.append(
+                {
+                    "maze": name,
+                    "options": {"method": "bottleneck"},
+                    "kind": DOORS,
+                    "n_options": 4,
+                }
+            )
     settings = {"walkers": walkers, "steps": steps, "short": short}
     jobs = [{**agent, **settings, "seed": (seed, i)} for i, agent in enumerate(agents)]
     results = run_agents(lab, measure_walks, jobs)
     return {
-        name: pd.concat([result[name].assign(**columns, within=short) for columns, result in results])
+        name: pd.concat(
+            [
+                result[name].assign(**columns, within=short)
+                for columns, result in results
+            ]
+        )
         for name in ("sets", "walks", "time")
     }
 
@@ -52,7 +94,9 @@ def measure_walks(*, maze, options, walkers, steps, short, seed) -> Data:
     path[:, 0] = rng.integers(mdp.n_states, size=walkers)
     for states in path:
         # Walks do not end at the goal.
-        states[1:] = walk(eo.MDP(mdp.transition), steps, found, begin=int(states[0]), rng=rng).next_obs
+        states[1:] = walk(
+            eo.MDP(mdp.transition), steps, found, begin=int(states[0]), rng=rng
+        ).next_obs
     distances = shortest_path(eo.graph(mdp), unweighted=True)
     first_visit = np.full((walkers, mdp.n_states), np.inf)
     for step in range(steps, -1, -1):
@@ -60,24 +104,35 @@ def measure_walks(*, maze, options, walkers, steps, short, seed) -> Data:
     time = np.bincount(path.ravel(), minlength=mdp.n_states) / path.size
     entropy = -(time[time > 0] * np.log(time[time > 0])).sum()
     room, doors = find_rooms(mdp)
-    changes = sum((np.diff(room[states][room[states] >= 0]) != 0).sum() for states in path)
-    inside = time[distances[:, doors].min(axis=1) >= INSIDE].sum() if len(doors) else np.nan
+    changes = sum(
+        (np.diff(room[states][room[states] >= 0]) != 0).sum() for states in path
+    )
+    inside = (
+        time[distances[:, doors].min(axis=1) >= INSIDE].sum() if len(doors) else np.nan
+    )
     cells = np.asarray(mdp.coords)
-    corners = [np.argmin(cells @ [down, right]) for down in (1, -1) for right in (1, -1)]
+    corners = [
+        np.argmin(cells @ [down, right]) for down in (1, -1) for right in (1, -1)
+    ]
     row = {
         "diffusion_time": eo.diffusion_time(mdp, found),
         "effective_states": np.exp(entropy) / mdp.n_states,
         "seen_in_1000": (first_visit <= 1000).mean(),
         "room_changes_per_1000": 1000 * changes / (walkers * steps),
         "time_inside": inside,
-        "steps_to_corners": eo.hitting_times(mdp, found)[:, corners].sum() / (4 * (mdp.n_states - 1)),
+        "steps_to_corners": eo.hitting_times(mdp, found)[:, corners].sum()
+        / (4 * (mdp.n_states - 1)),
     }
     walks = {
         "farthest": distances[path[:, :1], path[:, : short + 1]].max(axis=1),
         "steps_to_all": first_visit.max(axis=1),
         "seen_in_1000": (first_visit <= 1000).mean(axis=1),
     }
-    return {"sets": pd.DataFrame([row]), "walks": pd.DataFrame(walks), "time": pd.DataFrame({"share": time})}
+    return {
+        "sets": pd.DataFrame([row]),
+        "walks": pd.DataFrame(walks),
+        "time": pd.DataFrame({"share": time}),
+    }
 
 
 def figure(data: Data) -> Figure:
@@ -88,7 +143,14 @@ def figure(data: Data) -> Figure:
         share = time[(time.kind == kind) & (time.n_options == n)].share
         values = np.log10(np.maximum(share * len(share), 1e-2))
         bar = "time, powers of 10 of the mean" if ax is axes[-1] else None
-        draw_values(ax, eo.maze("four-rooms"), values, signed=False, limits=(-2.0, 1.0), colorbar=bar)
+        draw_values(
+            ax,
+            eo.maze("four-rooms"),
+            values,
+            signed=False,
+            limits=(-2.0, 1.0),
+            colorbar=bar,
+        )
         ax.set_title(f"{n} {kind}" if n else kind)
     return picture
 
@@ -100,7 +162,9 @@ def claims(data: Data) -> Claims:
 
 def judge_eigenoptions(data: Data) -> Claims:
     sets, walks = (data[name][data[name].kind != DOORS] for name in ("sets", "walks"))
-    farther, more = (compare_with_actions(walks, name) for name in ("farthest", "seen_in_1000"))
+    farther, more = (
+        compare_with_actions(walks, name) for name in ("farthest", "seen_in_1000")
+    )
     yield Claim(
         "larger-distances",
         "Agents performing a random walk, when equipped with options, are expected to cover larger distances in the "
@@ -121,8 +185,14 @@ def judge_eigenoptions(data: Data) -> Claims:
         + list_items("{} {}", more),
         evidence="Mean over random starts with the largest number of eigenoptions tried.",
     )
-    domains = {domain: table.set_index("n_options") for domain, table in sets.groupby("domain", sort=False)}
-    rank = {d: spearmanr(table.diffusion_time, table.seen_in_1000).statistic for d, table in domains.items()}
+    domains = {
+        domain: table.set_index("n_options")
+        for domain, table in sets.groupby("domain", sort=False)
+    }
+    rank = {
+        d: spearmanr(table.diffusion_time, table.seen_in_1000).statistic
+        for d, table in domains.items()
+    }
     yield Claim(
         "diffusion-implies-coverage",
         "A small expected number of steps implies that it is more likely that the agent will reach all states with a "
@@ -132,8 +202,12 @@ def judge_eigenoptions(data: Data) -> Claims:
         + list_items("{} {:+.2f}", rank),
         evidence=f"Over numbers of options; at most -{STRONG:g} in each domain.",
     )
-    shares = pd.DataFrame({"few": sets[sets.n_options == FEW].set_index("domain").effective_states})
-    shares[["many", "most"]] = sets.groupby("domain")[["effective_states", "n_options"]].last()
+    shares = pd.DataFrame(
+        {"few": sets[sets.n_options == FEW].set_index("domain").effective_states}
+    )
+    shares[["many", "most"]] = sets.groupby("domain")[
+        ["effective_states", "n_options"]
+    ].last()
     close = shares.index[(shares.few - SKEWED).abs() < 0.02]
     yield Claim(
         "skewed-time",
@@ -159,7 +233,9 @@ def judge_eigenoptions(data: Data) -> Claims:
 
 
 def judge_bottlenecks(data: Data) -> Claims:
-    sets, walks = (data[name][data[name].domain == "four-rooms"] for name in ("sets", "walks"))
+    sets, walks = (
+        data[name][data[name].domain == "four-rooms"] for name in ("sets", "walks")
+    )
     rooms = sets.drop_duplicates("kind", keep="last").set_index("kind")
     bare, doors, own = (rooms.loc[kind] for kind in (BARE, DOORS, EIGEN))
     yield Claim(
@@ -175,7 +251,10 @@ def judge_bottlenecks(data: Data) -> Claims:
         "between-rooms",
         "With options that lead to doorways it is very likely agents will be always moving between rooms, never really "
         "exploring inside a room.",
-        tests=[doors.room_changes_per_1000 > bare.room_changes_per_1000, doors.time_inside <= UNLIKELY],
+        tests=[
+            doors.room_changes_per_1000 > bare.room_changes_per_1000,
+            doors.time_inside <= UNLIKELY,
+        ],
         measured=f"{doors.room_changes_per_1000:.0f} changes of room per 1,000 steps instead of "
         f"{bare.room_changes_per_1000:.0f}; {doors.time_inside:.0%} of the time inside rooms instead of "
         f"{bare.time_inside:.0%}",
@@ -185,7 +264,10 @@ def judge_bottlenecks(data: Data) -> Claims:
     yield Claim(
         "mitigated",
         "These issues are mitigated with eigenoptions.",
-        tests=[own.steps_to_corners < doors.steps_to_corners, own.time_inside > doors.time_inside],
+        tests=[
+            own.steps_to_corners < doors.steps_to_corners,
+            own.time_inside > doors.time_inside,
+        ],
         measured=f"with {own.n_options} eigenoptions reaching the corners takes {own.steps_to_corners:,.0f} steps "
         f"instead of {doors.steps_to_corners:,.0f} with bottleneck options, and {own.time_inside:.0%} of the time is "
         f"spent inside rooms instead of {doors.time_inside:.0%}",
@@ -209,5 +291,13 @@ def judge_bottlenecks(data: Data) -> Claims:
 
 def compare_with_actions(walks: pd.DataFrame, measure: str) -> pd.Series:
     """Difference of a measure between the most eigenoptions and primitive actions, by domain."""
-    values = {domain: y.set_index("n_options")[measure] for domain, y in walks.groupby("domain", sort=False)}
-    return pd.Series({d: compare_means(y[y.index.max()], y[0], len(values)) for d, y in values.items()})
+    values = {
+        domain: y.set_index("n_options")[measure]
+        for domain, y in walks.groupby("domain", sort=False)
+    }
+    return pd.Series(
+        {
+            d: compare_means(y[y.index.max()], y[0], len(values))
+            for d, y in values.items()
+        }
+    )

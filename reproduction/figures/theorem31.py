@@ -13,21 +13,50 @@ from eigenoptions.options.solver import lengths
 from reproduction.drawing import Figure, make_graphs
 from reproduction.figures.agents import MAZES
 from reproduction.figures.first_options import describe_options
-from reproduction.lab import DENSE, DOZENS, FEW, MAJOR, OFTEN, STRONG, Claim, Claims, Data, Lab, list_rows
+from reproduction.lab import (
+    DENSE,
+    DOZENS,
+    FEW,
+    MAJOR,
+    OFTEN,
+    STRONG,
+    Claim,
+    Claims,
+    Data,
+    Lab,
+    list_rows,
+)
 
 SECTION, ORDER = "3", 30
-OPERATORS, GAMMAS = ("normalized", "combinatorial", "random-walk"), (0.0, 0.5, 0.9, 0.99)
-QUICK = {"mazes": MAZES[1:], "operators": ["normalized"], "gammas": [0.0, 0.9], "eigenvectors": 8}
+OPERATORS, GAMMAS = (
+    ("normalized", "combinatorial", "random-walk"),
+    (0.0, 0.5, 0.9, 0.99),
+)
+QUICK = {
+    "mazes": MAZES[1:],
+    "operators": ["normalized"],
+    "gammas": [0.0, 0.9],
+    "eigenvectors": 8,
+}
 # Differences of eigenvector entries below this are rounding errors.
 ROUNDING = 1e-9
 
 
-def run(lab: Lab, *, mazes=MAZES, operators=OPERATORS, gammas=GAMMAS, eigenvectors=None) -> Data:
+def run(
+    lab: Lab, *, mazes=MAZES, operators=OPERATORS, gammas=GAMMAS, eigenvectors=None
+) -> Data:
     """Options of all eigenvectors and both signs, in every domain, under every Laplacian and discount."""
     settings = {"gammas": tuple(gammas), "eigenvectors": eigenvectors}
-    jobs = [{"maze": name, "operator": operator, **settings} for name in mazes for operator in operators]
+    jobs = [
+        {"maze": name, "operator": operator, **settings}
+        for name in mazes
+        for operator in operators
+    ]
     results = lab.pmap(find_options, jobs)
-    return {name: pd.concat([result[name] for result in results]) for name in ("options", "facts")}
+    return {
+        name: pd.concat([result[name] for result in results])
+        for name in ("options", "facts")
+    }
 
 
 def find_options(*, maze, operator, gammas, eigenvectors) -> Data:
@@ -51,7 +80,10 @@ def find_options(*, maze, operator, gammas, eigenvectors) -> Data:
     tables, facts = [], []
     for gamma in gammas:
         options = eo.solve(mdp, eo.eigenpurposes(sp, skip_zero=False), gamma)
-        stops, key = options.termination, {"domain": maze, "operator": operator, "gamma": gamma}
+        stops, key = (
+            options.termination,
+            {"domain": maze, "operator": operator, "gamma": gamma},
+        )
         tables.append(describe_options(options).assign(**key))
         fact = {
             "dense": np.median(dense[varied]),
@@ -76,14 +108,24 @@ def figure(data: Data) -> Figure:
     picture, axes = make_graphs(len(domains), ylabel="mean length (steps)")
     for ax, (domain, options) in zip(axes, domains, strict=True):
         lengths = options.mean_length.to_numpy().reshape(-1, 2).mean(axis=1)
-        ax.plot(np.arange(len(lengths)) + 1, lengths, "o", markersize=2.5, markeredgewidth=0, alpha=0.7)
+        ax.plot(
+            np.arange(len(lengths)) + 1,
+            lengths,
+            "o",
+            markersize=2.5,
+            markeredgewidth=0,
+            alpha=0.7,
+        )
         ax.set(title=domain, xlabel="eigenvector")
     return picture
 
 
 def claims(data: Data) -> Claims:
     options, facts = data["options"], data["facts"]
-    fewest, endless = options.n_stops.min(), int((~np.isfinite(options.mean_length)).sum())
+    fewest, endless = (
+        options.n_stops.min(),
+        int((~np.isfinite(options.mean_length)).sum()),
+    )
     yield Claim(
         "theorem-3.1",
         "For an eigenoption and a discount below 1, in a finite MDP, the set of terminating states is nonempty.",
@@ -99,7 +141,10 @@ def claims(data: Data) -> Claims:
         "stops-at-maxima",
         "Options terminate when the agent reaches the state with largest value in the eigenpurpose, or a local maximum "
         "when the discount is below 1.",
-        tests=[total.stops_at_maxima == total.stops, total.stop_at_the_highest == total.options],
+        tests=[
+            total.stops_at_maxima == total.stops,
+            total.stop_at_the_highest == total.options,
+        ],
         measured=f"{total.stops_at_maxima:,} of {total.stops:,} terminating states are local maxima; "
         f"{total.stop_at_the_highest:,} of {total.options:,} options stop at the largest value",
         evidence="Two tests: no terminating state has a neighbour of larger value, and the state of the largest "
@@ -113,14 +158,19 @@ def claims(data: Data) -> Claims:
         measured=f"rewards that are not zero, median option: {list_rows('{domain} {dense:.0%}', shown)}",
         evidence=f"Share of the moves that change the state; at least {DENSE:.0%} in each domain.",
     )
-    length = options.groupby(["domain", "gamma"], sort=False).mean_length.mean().unstack()
+    length = (
+        options.groupby(["domain", "gamma"], sort=False).mean_length.mean().unstack()
+    )
     low, high = options.gamma.min(), options.gamma.max()
     yield Claim(
         "discount-timescale",
         "The discount rate impacts the timescale the option encodes.",
         tests=list(length[high] > 1.1 * length[low]),
         measured=f"mean steps with {low:g} and with {high:g}: "
-        + list_rows("{domain} {low:.1f} and {high:.1f}", length.rename(columns={low: "low", high: "high"})),
+        + list_rows(
+            "{domain} {low:.1f} and {high:.1f}",
+            length.rename(columns={low: "low", high: "high"}),
+        ),
         evidence="Mean length of all options; it must grow by more than a tenth, in each domain.",
     )
     yield Claim(
@@ -154,12 +204,19 @@ def claims(data: Data) -> Claims:
         f"discount {high:g} they are {list_rows('{longest:.0f}', select(facts, gamma=high))} steps.",
         lesson="In domains of this size no eigenoption runs that long; one undoes at most about twenty actions.",
     )
-    exact = facts[(facts.operator == "combinatorial") & (facts.gamma == high)].rate_error < ROUNDING
+    exact = (
+        facts[(facts.operator == "combinatorial") & (facts.gamma == high)].rate_error
+        < ROUNDING
+    )
     yield Claim(
         "rates-of-change",
         "Eigenpurposes encode different rates of change in the agent's representation.",
         section="6",
-        tests=[*(shown.fastest >= MAJOR * shown.slowest), *(shown.rate_rank >= STRONG), *exact],
+        tests=[
+            *(shown.fastest >= MAJOR * shown.slowest),
+            *(shown.rate_rank >= STRONG),
+            *exact,
+        ],
         measured=f"rank correlation of the rate and the eigenvalue: {list_rows('{domain} {rate_rank:.3f}', shown)}",
         evidence="The rate of change of an eigenpurpose is the sum of the squared rewards of all moves between "
         f"neighbours, for a vector of length 1. Tests in each domain: the fastest is at least {MAJOR:g} times the "

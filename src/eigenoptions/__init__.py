@@ -69,7 +69,9 @@ _NAMES = {
 }
 _OWNERS = {name: module for module, names in _NAMES.items() for name in names.split()}
 # Modules, which are attributes of the package without an import: eo.plots.plot_options(...).
-_MODULES = {module.name for module in iter_modules(__path__) if not module.name.startswith("_")}
+_MODULES = {
+    module.name for module in iter_modules(__path__) if not module.name.startswith("_")
+}
 
 __version__ = "0.2.0"
 __all__ = [*_OWNERS]  # pyright: ignore[reportUnsupportedDunderAll]
@@ -87,12 +89,28 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     # What one starts with: not the records that calls return, nor the parts of samples and features.
-    others = {"Option", "OptionSet", "LinearOptionSet", "LearningRecord", "Spectrum", "laplacian"}
+    others = {
+        "Option",
+        "OptionSet",
+        "LinearOptionSet",
+        "LearningRecord",
+        "Spectrum",
+        "laplacian",
+    }
     others |= {"mazes", "cycle", "incidence", "feature_spectrum", "diffusion_estimate"}
     modules = {"atari", "deep", "envs", "features", "parallel", "plots"}
     return sorted({*__all__, *modules, "__version__"} - others)
 
 
-_MAZES = {"FourRooms": "four-rooms", "OpenRoom": "open-room", "IMaze": "i-maze", "Maze": "four-rooms"}
+_MAZES = {
+    "FourRooms": "four-rooms",
+    "OpenRoom": "open-room",
+    "IMaze": "i-maze",
+    "Maze": "four-rooms",
+}
 for _name, _maze in _MAZES.items():
-    gymnasium.register(f"eigenoptions/{_name}-v0", "eigenoptions.envs.mazes:MazeEnv", kwargs={"maze": _maze})
+    gymnasium.register(
+        f"eigenoptions/{_name}-v0",
+        "eigenoptions.envs.mazes:MazeEnv",
+        kwargs={"maze": _maze},
+    )

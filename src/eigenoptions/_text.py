@@ -19,7 +19,9 @@ STOP, STAY, WALL = "●", "○", "█"
 MAX_SIDE = 48
 
 
-def layout_states(coords: NDArray[np.int_], max_side: int | None = None) -> NDArray[np.int64]:
+def layout_states(
+    coords: NDArray[np.int_], max_side: int | None = None
+) -> NDArray[np.int64]:
     """Grid of the numbers of states at the rows and columns `coords` ``(S, 2)``, -1 where there is none (a wall).
 
     With `max_side`, every m-th row and column, so that neither side is longer.
@@ -48,11 +50,15 @@ def draw_map(coords: NDArray[np.int_], glyphs: Sequence[str]) -> str:
     ████
     """
     grid = np.pad(layout_states(coords, MAX_SIDE), 1, constant_values=-1)
-    return "\n".join("".join(WALL if s < 0 else glyphs[s] for s in row) for row in grid.tolist())
+    return "\n".join(
+        "".join(WALL if s < 0 else glyphs[s] for s in row) for row in grid.tolist()
+    )
 
 
 def find_moves(
-    coords: NDArray[np.int_], policy: NDArray[np.integer[Any]], successors: NDArray[np.int32]
+    coords: NDArray[np.int_],
+    policy: NDArray[np.integer[Any]],
+    successors: NDArray[np.int32],
 ) -> NDArray[np.int64]:
     """``(S, 2)`` rows and columns that the action of each state moves by, 0 where it stops (is negative) or stays.
 
@@ -64,7 +70,9 @@ def find_moves(
     return cells[np.where(policy >= 0, successors[states, policy], states)] - cells
 
 
-def draw_arrows(policy: NDArray[np.integer[Any]], moves: NDArray[np.int64] | None) -> list[str]:
+def draw_arrows(
+    policy: NDArray[np.integer[Any]], moves: NDArray[np.int64] | None
+) -> list[str]:
     """One glyph per state: an arrow to a neighbouring cell, a ring where an action stays, a dot where an option stops.
 
     Where an action leads elsewhere, or `moves` is None (unknown), its number stands, or ``+`` above 9.
@@ -96,7 +104,9 @@ def explain_glyphs(glyphs: Iterable[str], legend: str = "") -> str:
     return "; ".join([*parts, *filter(None, [legend])])
 
 
-def draw_spark(values: Any, width: int = 32, *, low: float = 0.0, high: float = 1.0) -> str:
+def draw_spark(
+    values: Any, width: int = 32, *, low: float = 0.0, high: float = 1.0
+) -> str:
     """A curve as one line of text: means over at most `width` parts, from `low` (lowest bar) to `high` (highest).
 
     >>> draw_spark([0.0, 0.25, 0.5, 1.0])
@@ -127,4 +137,6 @@ def printable(text: str) -> str:
     >>> print(printable("a\x1b[31mb"))
     a\x1b[31mb
     """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode() for c in text
+    )

@@ -18,14 +18,23 @@ Progress = Callable[[int, int], object]
 
 def check_int(name: str, value: Any, minimum: int = 1, maximum: float = inf) -> int:
     """`value` as an int in ``minimum..maximum``. Booleans and floats are refused."""
-    if isinstance(value, int | np.integer) and not isinstance(value, bool) and minimum <= value <= maximum:
+    if (
+        isinstance(value, int | np.integer)
+        and not isinstance(value, bool)
+        and minimum <= value <= maximum
+    ):
         return int(value)
     limit = f">= {minimum}" if maximum == inf else f"in {minimum}..{maximum}"
     raise ValueError(f"{name} must be an integer {limit}, got {value!r}")
 
 
 def check_float(
-    name: str, x: Any, minimum: float = -inf, maximum: float = inf, above: float = -inf, below: float = inf
+    name: str,
+    x: Any,
+    minimum: float = -inf,
+    maximum: float = inf,
+    above: float = -inf,
+    below: float = inf,
 ) -> float:
     """`x` as a finite float, ``minimum <= x <= maximum`` and ``above < x < below``."""
     number = float(x) if isinstance(x, Real) and not isinstance(x, bool) else nan
@@ -41,32 +50,44 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
     allowed = list(choices)
     if not isinstance(value, str) or value not in allowed:
         hint = suggest_name(value, allowed)
-        raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}{hint}")
+        raise ValueError(
+            f"{name} must be one of {', '.join(allowed)}, got {value!r}{hint}"
+        )
     return value
 
 
 def check_type(name: str, value: Any, expected: type, remedy: str) -> None:
     """Raise TypeError with a remedy unless `value` is an instance of `expected`."""
     if not isinstance(value, expected):
-        raise TypeError(f"{name} must be of type {expected.__name__}, got {type(value).__name__}: {remedy}")
+        raise TypeError(
+            f"{name} must be of type {expected.__name__}, got {type(value).__name__}: {remedy}"
+        )
 
 
 def check_state(state: Any, n_states: int) -> int:
     """The number of a state in ``0..n_states - 1``; also an array of one integer."""
     number = int(state.__index__()) if hasattr(state, "__index__") else -1
     if not 0 <= number < n_states:
-        raise IndexError(f"state must be an integer in 0..{n_states - 1}, got {state!r}")
+        raise IndexError(
+            f"state must be an integer in 0..{n_states - 1}, got {state!r}"
+        )
     return number
 
 
-def check_settings(owner: str, settings: Iterable[str], allowed: Iterable[str], others: Any = ()) -> None:
+def check_settings(
+    owner: str, settings: Iterable[str], allowed: Iterable[str], others: Any = ()
+) -> None:
     """Raise TypeError for the first setting that is not allowed, with the nearest name among `allowed` and `others`."""
     names = list(allowed)
     for name in settings:
         if name not in names:
             other_name = {"seed": "rng", "n": "n_options"}.get(name, name)
-            hint = suggest_name(other_name, [*names, *others, "rng", "n_options"]) or "."
-            raise TypeError(f"{owner} has no setting {name!r}{hint} Settings: {', '.join(names) or 'none'}")
+            hint = (
+                suggest_name(other_name, [*names, *others, "rng", "n_options"]) or "."
+            )
+            raise TypeError(
+                f"{owner} has no setting {name!r}{hint} Settings: {', '.join(names) or 'none'}"
+            )
 
 
 def suggest_name(name: Any, names: Iterable[str]) -> str:
@@ -80,7 +101,9 @@ def make_generator(rng: Any) -> np.random.Generator:
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError):
-        raise ValueError(f"rng must be a non-negative int, SeedSequence or Generator, got {rng!r}") from None
+        raise ValueError(
+            f"rng must be a non-negative int, SeedSequence or Generator, got {rng!r}"
+        ) from None
 
 
 def check_real(name: str, array: Any) -> Any:
@@ -111,13 +134,17 @@ def check_csr(name: str, matrix: Any, nonnegative: bool = False) -> csr_array:
     wrong = ~(np.abs(result.data) < 1e150) | (nonnegative & (result.data < 0))
     if wrong.any():
         sign = ", not negative" * nonnegative
-        raise ValueError(f"{name} must be finite{sign} and below 1e150, got {result.data[wrong][0]}")
+        raise ValueError(
+            f"{name} must be finite{sign} and below 1e150, got {result.data[wrong][0]}"
+        )
     return result
 
 
 def readonly(array: Any, dtype: Any = None) -> NDArray[Any]:
     """A read-only array: a copy, unless it is read-only already and so is the array that owns its memory."""
-    result = np.asarray(array if dtype is None else check_real("an array", array), dtype=dtype)
+    result = np.asarray(
+        array if dtype is None else check_real("an array", array), dtype=dtype
+    )
     owner = result
     while isinstance(owner.base, np.ndarray):
         owner = owner.base

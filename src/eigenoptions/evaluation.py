@@ -29,7 +29,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, eye_array, kron
 
-from eigenoptions._validation import Progress, check_float, check_int, check_type, make_generator
+from eigenoptions._validation import (
+    Progress,
+    check_float,
+    check_int,
+    check_type,
+    make_generator,
+)
 from eigenoptions.mdp import MDP, reachable
 from eigenoptions.options import TERMINATE, OptionSet
 from eigenoptions.options.exploration import resolve_exploration
@@ -44,7 +50,13 @@ from eigenoptions.options.walks import (
 from eigenoptions.parallel import run_jobs
 from eigenoptions.spectra.representations import uniform_walk
 
-__all__ = ["diffusion_time", "diffusion_curve", "hitting_times", "best_option_chance", "diffusion_estimate"]
+__all__ = [
+    "diffusion_time",
+    "diffusion_curve",
+    "hitting_times",
+    "best_option_chance",
+    "diffusion_estimate",
+]
 
 logger = logging.getLogger("eigenoptions")
 
@@ -162,7 +174,9 @@ def hitting_times(
     """
     walk = _Walk(mdp, options, option_chance, stop_chance)
     times = np.full((mdp.n_states, mdp.n_states), np.nan)
-    times[np.ix_(walk.kept, walk.kept)] = walk.solve(walk.option_chance, progress=progress)
+    times[np.ix_(walk.kept, walk.kept)] = walk.solve(
+        walk.option_chance, progress=progress
+    )
     return times
 
 
@@ -181,7 +195,11 @@ class BestChance:
 
 
 def best_option_chance(
-    mdp: MDP, options: OptionSet, *, stop_chance: float = 0.0, progress: Progress | None = None
+    mdp: MDP,
+    options: OptionSet,
+    *,
+    stop_chance: float = 0.0,
+    progress: Progress | None = None,
 ) -> BestChance:
     """The option chance with which a random walk has the smallest diffusion time (Section 4.2).
 
@@ -205,7 +223,9 @@ def best_option_chance(
 
     walk = _Walk(mdp, options, None, stop_chance)
     if not len(walk.policy):
-        raise ValueError("there are no options, so no option chance: discover at least one")
+        raise ValueError(
+            "there are no options, so no option chance: discover at least one"
+        )
     grid, counter, limit = [-10.0, -7.0, -4.5, -2.0, 0.5, 4.5], count(1), 20
 
     def compute(log_odds: float) -> float:
@@ -218,11 +238,23 @@ def best_option_chance(
     best = int(np.argmin([compute(x) for x in grid]))
     bounds = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
     settings = {"xatol": 0.01, "maxiter": limit}
-    chance = float(expit(minimize_scalar(compute, bounds=bounds, method="bounded", options=settings).x))
-    time, uniform, primitive = walk.compute_mean(chance), walk.compute_mean(None), walk.compute_mean(None, 0)
+    chance = float(
+        expit(
+            minimize_scalar(
+                compute, bounds=bounds, method="bounded", options=settings
+            ).x
+        )
+    )
+    time, uniform, primitive = (
+        walk.compute_mean(chance),
+        walk.compute_mean(None),
+        walk.compute_mean(None, 0),
+    )
     if progress is not None:
         progress(len(grid) + limit + 1, len(grid) + limit + 1)
-    return BestChance(chance if time < primitive else 0.0, min(time, primitive), primitive, uniform)
+    return BestChance(
+        chance if time < primitive else 0.0, min(time, primitive), primitive, uniform
+    )
 
 
 @dataclass(frozen=True)
@@ -285,25 +317,38 @@ def diffusion_estimate(
     walk = _Walk(mdp, options, option_chance, stop_chance)
     table, kept = walk.table, walk.kept
     generator = make_generator(rng)
-    jobs = np.transpose([generator.integers(len(kept), size=walks), generator.integers(2**63, size=walks)])
+    jobs = np.transpose(
+        [
+            generator.integers(len(kept), size=walks),
+            generator.integers(2**63, size=walks),
+        ]
+    )
     tables = make_tables(table, walk.policy, walk.option_chance, walk.stop_chance)
     shared = {"tables": tables, "max_steps": max_steps, "numbers": kept}
-    means, steps = np.array(run_jobs(_cover, jobs.tolist(), shared=shared, progress=progress)).T
+    means, steps = np.array(
+        run_jobs(_cover, jobs.tolist(), shared=shared, progress=progress)
+    ).T
     low, high = map(float, mean_interval(means, confidence))
-    if np.ptp(means) == 0 and not (table.n_actions == 1 and table.successors is not None):
+    if np.ptp(means) == 0 and not (
+        table.n_actions == 1 and table.successors is not None
+    ):
         low, high = -inf, inf  # that random walks agree says nothing about their spread
     # A step touches one new state at most.
     low = max(low, table.n_states / 2)
     return Estimate(float(means.mean()), low, high, confidence, walks, int(steps.sum()))
 
 
-def _cover(job: list[int], tables: Any, max_steps: int, numbers: NDArray[np.intp]) -> tuple[float, int]:
+def _cover(
+    job: list[int], tables: Any, max_steps: int, numbers: NDArray[np.intp]
+) -> tuple[float, int]:
     """Mean steps to the other states, and steps until the last of them, of one walk."""
     (start, seed), touched = job, np.zeros(len(numbers), dtype=np.uint8)
     total, steps = visit_states(tables, start, seed, touched, max_steps)
     if not touched.all():
         missing = _list_states(numbers[touched == 0])
-        raise ValueError(f"a walk had not touched {missing} after {max_steps:,} steps: raise max_steps")
+        raise ValueError(
+            f"a walk had not touched {missing} after {max_steps:,} steps: raise max_steps"
+        )
     return total / (len(numbers) - 1), steps
 
 
@@ -318,14 +363,20 @@ def mean_interval(samples: ArrayLike, confidence: float = 0.95) -> tuple[Array, 
 
     values = np.asarray(samples, dtype=float)
     n, mean = len(values), values.mean(axis=0)
-    half = t.ppf((1 + confidence) / 2, n - 1) * values.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else 0.0
+    half = (
+        t.ppf((1 + confidence) / 2, n - 1) * values.std(axis=0, ddof=1) / np.sqrt(n)
+        if n > 1
+        else 0.0
+    )
     return mean - half, mean + half
 
 
 class _Walk:
     """A random walk over the actions and the first n options of a set, which never ends, for any option chance."""
 
-    def __init__(self, mdp: MDP, options: Any, option_chance: Chance, stop_chance: float) -> None:
+    def __init__(
+        self, mdp: MDP, options: Any, option_chance: Chance, stop_chance: float
+    ) -> None:
         check_type("mdp", mdp, MDP, "make one with maze(...)")
         check_float("stop_chance", stop_chance, minimum=0, maximum=1)
         policy = np.where(find_ends(mdp), TERMINATE, stack_policies(mdp, options))
@@ -339,20 +390,32 @@ class _Walk:
             kept = np.flatnonzero(reachable(table.transition, [mdp.start]))
         if len(kept) < mdp.n_states:
             left_out = np.setdiff1d(np.arange(mdp.n_states), kept)
-            logger.warning("no diffusion time of %s: out of reach of the start", _list_states(left_out))
+            logger.warning(
+                "no diffusion time of %s: out of reach of the start",
+                _list_states(left_out),
+            )
             rows = (kept[:, None] * mdp.n_actions + np.arange(mdp.n_actions)).ravel()
             table, policy = MDP(table.transition[rows][:, kept]), policy[:, kept]
         if table.n_states < 2:
-            raise ValueError("diffusion time is between different states, but this MDP has 1 state")
-        lost = ~(reachable(table.transition, [0]) & reachable(table.transition, [0], backward=True))
+            raise ValueError(
+                "diffusion time is between different states, but this MDP has 1 state"
+            )
+        lost = ~(
+            reachable(table.transition, [0])
+            & reachable(table.transition, [0], backward=True)
+        )
         if lost.any():
             where = f"to or from {_list_states(kept[lost])}, seen from state {kept[0]}"
-            raise ValueError(f"the diffusion time is infinite {where}; keep states that all reach each other")
+            raise ValueError(
+                f"the diffusion time is infinite {where}; keep states that all reach each other"
+            )
         for o, row in enumerate(policy if self.stop_chance == 0 else ()):
             lost = ~reachable(policy_transitions(table, row), row < 0, backward=True)
             if lost.any():
                 states = _list_states(kept[lost])
-                raise ValueError(f"option number {o} never terminates from {states}; give it a stop_chance")
+                raise ValueError(
+                    f"option number {o} never terminates from {states}; give it a stop_chance"
+                )
         self.table, self.policy, self.kept = table, policy, kept
 
     @cached_property
@@ -364,7 +427,9 @@ class _Walk:
         passes, ends, steps = follow_options(self.table, self.policy, self.stop_chance)
         if not (steps >= 0).all() or steps.max(initial=0) > 1e6:
             worst = steps.max(axis=1).argmax()
-            raise OverflowError(f"{_TRAPPED}: option number {worst} runs for more than 1e6 steps; {_REMEDY}")
+            raise OverflowError(
+                f"{_TRAPPED}: option number {worst} runs for more than 1e6 steps; {_REMEDY}"
+            )
         return passes, ends, steps
 
     def compute_mean(self, option_chance: float | None, n: int | None = None) -> float:
@@ -375,7 +440,11 @@ class _Walk:
             return inf
 
     def solve(
-        self, option_chance: float | None, n: int | None = None, prove: bool = True, progress: Any = None
+        self,
+        option_chance: float | None,
+        n: int | None = None,
+        prove: bool = True,
+        progress: Any = None,
     ) -> Array:
         """``(S, S)`` expected steps from each start to each goal with the first n options."""
         (n_options, S), (passes, ends, steps) = self.policy.shape, self.effects
@@ -390,12 +459,19 @@ class _Walk:
 
         # Rates of decisions that lead from state to state, the matrix M, and the right sides K (S, goals).
         sum_options = csr_array(kron(np.ones((1, n)), eye_array(S)))
-        rates = a[:, None] * uniform_walk(self.table).toarray() + w[:, None] * (sum_options @ ends).toarray()
+        rates = (
+            a[:, None] * uniform_walk(self.table).toarray()
+            + w[:, None] * (sum_options @ ends).toarray()
+        )
         M = np.diag(a + w * available) - rates
         saved = (sum_options @ passes.multiply(steps.reshape(-1, 1))).toarray().T
         K = a[:, None] + w[:, None] * (steps.sum(axis=0)[:, None] - saved)
         Y = _try(np.linalg.inv, M + 1.0)
-        max_error = (MAX_ERROR if S <= MAX_ELIMINATION_STATES else MAX_ERROR_LARGE) if prove else inf
+        max_error = (
+            (MAX_ERROR if S <= MAX_ELIMINATION_STATES else MAX_ERROR_LARGE)
+            if prove
+            else inf
+        )
 
         H, size = np.empty((S, S)), max(1, BLOCK_SIZE // (max(1, n) * S))
         for goals in np.split(np.arange(S), range(size, S, size)):
@@ -407,7 +483,9 @@ class _Walk:
             failed = np.flatnonzero(~proved)
             if len(failed) and S > MAX_ELIMINATION_STATES:
                 state = self.kept[goals[failed[0]]]
-                raise OverflowError(f"{_TRAPPED}: more than 1e12 steps to state {state}; {_REMEDY}")
+                raise OverflowError(
+                    f"{_TRAPPED}: more than 1e12 steps to state {state}; {_REMEDY}"
+                )
             for j in failed:
                 P = rates - F[j].T @ E[j * n : (j + 1) * n]
                 # A difference of rounding size is zero: all of these options pass through the goal.
@@ -420,12 +498,20 @@ class _Walk:
 
 
 def _solve_goals(
-    M: Array, K: Array, Y: Array, F: Array, E: csr_array, goals: NDArray[np.intp], max_error: float
+    M: Array,
+    K: Array,
+    Y: Array,
+    F: Array,
+    E: csr_array,
+    goals: NDArray[np.intp],
+    max_error: float,
 ) -> tuple[Array, NDArray[np.bool_]]:
     """``(m, S)`` solutions of ``M h + F' E h = K`` except in the row of each goal, and whether they are proved."""
     (m, n, S), each = F.shape, np.arange(len(goals))
     share = Y.sum(axis=0)  # the null vector of M'
-    rounding = np.finfo(float).eps * (np.count_nonzero(M, axis=1) + 2 * n + 4) * M.diagonal()
+    rounding = (
+        np.finfo(float).eps * (np.count_nonzero(M, axis=1) + 2 * n + 4) * M.diagonal()
+    )
     costs, row = K.T[goals], np.repeat(np.arange(m * n), np.diff(E.indptr))
     h, right, proved = np.zeros((m, S)), costs.copy(), np.zeros(m, dtype=np.bool_)
     with np.errstate(all="ignore"):
@@ -444,10 +530,14 @@ def _solve_goals(
             h += step - step[each, goals][:, None]
             if max_error == inf:
                 return h, ~proved
-            Eh: Array = np.bincount(row, E.data * h[row // n, E.indices], m * n).astype(float)
+            Eh: Array = np.bincount(row, E.data * h[row // n, E.indices], m * n).astype(
+                float
+            )
             right = costs - h @ M.T - (Eh.reshape(m, 1, n) @ F)[:, 0]
             right[each, goals] = 0.0
-            error = (np.abs(right) + rounding * np.abs(h).max(axis=1, keepdims=True)) / costs
+            error = (
+                np.abs(right) + rounding * np.abs(h).max(axis=1, keepdims=True)
+            ) / costs
             proved = error.max(axis=1) <= max_error
             if proved.all():
                 break
@@ -459,7 +549,11 @@ def _eliminate(P: Array, costs: Array, goal: int) -> Array:
     # States are taken out one by one, and the sum of the rates to the others takes the place of the diagonal: without a
     # subtraction, numbers keep their digits, however many steps the walk takes.
     others = np.arange(len(costs)) != goal
-    S, times, totals = len(costs) - 1, np.zeros(len(costs) - 1), np.empty(len(costs) - 1)
+    S, times, totals = (
+        len(costs) - 1,
+        np.zeros(len(costs) - 1),
+        np.empty(len(costs) - 1),
+    )
     P = np.column_stack([P[others][:, others], P[others, goal], costs[others]])
     with np.errstate(all="ignore"):
         for s in range(S):

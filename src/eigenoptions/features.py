@@ -24,7 +24,10 @@ __all__ = ["OneHot", "Raw", "Bits", "Fourier", "Tiles"]
 
 Map = Callable[[Any], Any]
 # Feature maps by name; those of optional packages by their module, which is imported when it is needed.
-FEATURE_MAPS: dict[str, Any] = {"ram": "eigenoptions.atari.ram", "deep": "eigenoptions.deep.encoder"}
+FEATURE_MAPS: dict[str, Any] = {
+    "ram": "eigenoptions.atari.ram",
+    "deep": "eigenoptions.deep.encoder",
+}
 
 
 class FeatureMap:
@@ -37,7 +40,9 @@ class FeatureMap:
             FEATURE_MAPS[cls.name] = cls
 
     @classmethod
-    def for_space(cls, space: Any = None, obs: ArrayLike | None = None, **settings: Any) -> Self:
+    def for_space(
+        cls, space: Any = None, obs: ArrayLike | None = None, **settings: Any
+    ) -> Self:
         """The map for the observations of a Gymnasium space, or for those like `obs`."""
         return cls(**settings)
 
@@ -58,7 +63,9 @@ def get_feature_map(name: Any) -> Any:
     return FEATURE_MAPS[name]
 
 
-def make_features(name: str, space: Any = None, obs: ArrayLike | None = None, **settings: Any) -> Map:
+def make_features(
+    name: str, space: Any = None, obs: ArrayLike | None = None, **settings: Any
+) -> Map:
     """A feature map by name, for the observations of a Gymnasium space or those like `obs`: `find_bounds`."""
     return get_feature_map(name).for_space(space, obs, **settings)  # type: ignore[no-any-return]
 
@@ -71,44 +78,73 @@ def features_to_dict(features: Map | None) -> dict[str, Any] | None:
     return {"function": f"{function.__module__}.{function.__qualname__}"}
 
 
-def features_from_dict(record: Mapping[str, Any] | None, features: Map | None = None) -> Map | None:
+def features_from_dict(
+    record: Mapping[str, Any] | None, features: Map | None = None
+) -> Map | None:
     """The feature map of `features_to_dict`; a function, of which there is only the name, must be given."""
     if record is None or features is not None:
         return features
     if "function" in record:
-        raise ValueError(f"the file has no features, which are {record['function']}: pass features=")
-    settings = {k: tuple(v) if isinstance(v, list) else v for k, v in record.items() if k != "map"}
+        raise ValueError(
+            f"the file has no features, which are {record['function']}: pass features="
+        )
+    settings = {
+        k: tuple(v) if isinstance(v, list) else v
+        for k, v in record.items()
+        if k != "map"
+    }
     try:
         return get_feature_map(record["map"])(**settings)  # type: ignore[no-any-return]
     except (KeyError, TypeError):
         raise ValueError(f"unknown feature map {dict(record)}") from None
 
 
-def compute_features(features: Map, obs: Any, n_features: int | None = None, count: int | None = None) -> Any:
+def compute_features(
+    features: Map, obs: Any, n_features: int | None = None, count: int | None = None
+) -> Any:
     """``(N, d)`` checked features of a batch, dense or csr; `count` is N for batches of a Dict space."""
     rows = features(obs)
     phi: Any = check_csr("features", rows) if issparse(rows) else np.asarray(rows)
-    n = count if count is not None else obs.shape[0] if hasattr(obs, "shape") else len(obs)
+    n = (
+        count
+        if count is not None
+        else obs.shape[0]
+        if hasattr(obs, "shape")
+        else len(obs)
+    )
     if phi.ndim != 2 or phi.shape[0] != n or n_features not in (None, phi.shape[1]):
-        raise ValueError(f"features of {n} observations must be ({n}, {n_features or 'd'}), got {phi.shape}")
+        raise ValueError(
+            f"features of {n} observations must be ({n}, {n_features or 'd'}), got {phi.shape}"
+        )
     if isinstance(features, BoundedMap) and features.low is not None:
         return phi
     # Squares of larger numbers overflow.
-    if phi.dtype.kind not in "biuf" or not float(abs(phi).max() if n and phi.shape[1] else 0.0) < 1e150:
-        raise ValueError(f"features must be finite numbers below 1e150, got {phi.dtype}")
+    if (
+        phi.dtype.kind not in "biuf"
+        or not float(abs(phi).max() if n and phi.shape[1] else 0.0) < 1e150
+    ):
+        raise ValueError(
+            f"features must be finite numbers below 1e150, got {phi.dtype}"
+        )
     return phi
 
 
 def flatten_observations(obs: Any) -> NDArray[np.float64]:
     """``(N, D)`` floats of a batch of observations, checked; of goal environments (Dict) those of "observation"."""
-    batch = np.asarray(obs["observation"] if isinstance(obs, Mapping) and "observation" in obs else obs)
+    batch = np.asarray(
+        obs["observation"] if isinstance(obs, Mapping) and "observation" in obs else obs
+    )
     if batch.dtype.kind not in "biuf" or batch.ndim < 2:
         kind = f"{batch.dtype} {batch.shape}"
-        raise ValueError(f"observations must be a batch (N, ...) of numbers, got {kind}: pass features=")
+        raise ValueError(
+            f"observations must be a batch (N, ...) of numbers, got {kind}: pass features="
+        )
     rows = batch.reshape(len(batch), prod(batch.shape[1:])).astype(np.float64)
     if not np.isfinite(rows).all():
         row, column = np.argwhere(~np.isfinite(rows))[0]
-        raise ValueError(f"observation {row} must be finite, got {rows[row, column]} in dimension {column}")
+        raise ValueError(
+            f"observation {row} must be finite, got {rows[row, column]} in dimension {column}"
+        )
     return rows
 
 
@@ -124,21 +160,34 @@ class OneHot(FeatureMap):
     name: ClassVar[str] = "one-hot"
 
     @classmethod
-    def for_space(cls, space: Any = None, obs: ArrayLike | None = None, **settings: Any) -> Self:
+    def for_space(
+        cls, space: Any = None, obs: ArrayLike | None = None, **settings: Any
+    ) -> Self:
         """One feature per number of a Discrete space; without one, up to the largest of `obs`."""
         if space is not None and (not hasattr(space, "n") or space.shape):
-            raise ValueError(f"one-hot features need Discrete observations, got {space}: use fourier")
-        return cls(int(np.max(obs)) + 1 if space is None and obs is not None else int(space.n))
+            raise ValueError(
+                f"one-hot features need Discrete observations, got {space}: use fourier"
+            )
+        return cls(
+            int(np.max(obs)) + 1 if space is None and obs is not None else int(space.n)
+        )
 
     def __call__(self, obs: ArrayLike) -> csr_array:
         """``(N, ...)`` observations to ``(N, d)`` features."""
         states = np.asarray(obs)
         if states.ndim != 1 or states.dtype.kind not in "iu":
-            raise ValueError(f"one-hot features need state numbers (N,), got {states.dtype} {states.shape}")
+            raise ValueError(
+                f"one-hot features need state numbers (N,), got {states.dtype} {states.shape}"
+            )
         if len(states) and not 0 <= states.min() <= states.max() < self.n_states:
-            raise ValueError(f"states must be in 0..{self.n_states - 1}, got {states.min()}..{states.max()}")
+            raise ValueError(
+                f"states must be in 0..{self.n_states - 1}, got {states.min()}..{states.max()}"
+            )
         n = len(states)
-        return csr_array((np.ones(n), states.astype(np.int64), np.arange(n + 1)), shape=(n, self.n_states))
+        return csr_array(
+            (np.ones(n), states.astype(np.int64), np.arange(n + 1)),
+            shape=(n, self.n_states),
+        )
 
 
 @dataclass(frozen=True)
@@ -155,9 +204,15 @@ class Bits(FeatureMap):
         """``(N, ...)`` observations to ``(N, d)`` features."""
         batch = np.asarray(obs)
         if batch.ndim < 2 or batch.dtype not in (np.uint8, np.bool_):
-            raise ValueError(f"bits need bytes (uint8) of shape (N, ...), got {batch.dtype} {batch.shape}")
+            raise ValueError(
+                f"bits need bytes (uint8) of shape (N, ...), got {batch.dtype} {batch.shape}"
+            )
         flat = batch.reshape(len(batch), -1)
-        return flat if flat.dtype == np.bool_ else np.unpackbits(flat, 1, bitorder="little").view(np.bool_)
+        return (
+            flat
+            if flat.dtype == np.bool_
+            else np.unpackbits(flat, 1, bitorder="little").view(np.bool_)
+        )
 
 
 @dataclass(frozen=True)
@@ -174,9 +229,16 @@ class BoundedMap(FeatureMap):
 
     def __post_init__(self) -> None:
         low, high = (np.asarray(end, dtype=np.float64) for end in (self.low, self.high))
-        ordered = low.ndim == 1 and low.size and low.shape == high.shape and (low < high).all()
+        ordered = (
+            low.ndim == 1
+            and low.size
+            and low.shape == high.shape
+            and (low < high).all()
+        )
         if not (ordered and np.isfinite([low, high]).all()):
-            raise ValueError(f"low must be below high, both finite, got {self.low} and {self.high}")
+            raise ValueError(
+                f"low must be below high, both finite, got {self.low} and {self.high}"
+            )
         object.__setattr__(self, "low", tuple(low.tolist()))
         object.__setattr__(self, "high", tuple(high.tolist()))
         for name in ("order", "coupled", "tiles", "tilings", "size"):
@@ -184,7 +246,9 @@ class BoundedMap(FeatureMap):
                 check_int(name, getattr(self, name))
 
     @classmethod
-    def for_space(cls, space: Any = None, obs: ArrayLike | None = None, **settings: Any) -> Self:
+    def for_space(
+        cls, space: Any = None, obs: ArrayLike | None = None, **settings: Any
+    ) -> Self:
         """The map with the bounds of a Box."""
         bounds = find_bounds(space, obs)
         for default in cls.defaults:
@@ -205,7 +269,9 @@ class BoundedMap(FeatureMap):
             return rows
         low, extent = self._bounds
         if rows.shape[1] != len(low):
-            raise ValueError(f"observations must have {len(low)} dimensions, got {rows.shape[1]}")
+            raise ValueError(
+                f"observations must have {len(low)} dimensions, got {rows.shape[1]}"
+            )
         # Not np.clip, which takes longer than all features of a single observation.
         return self._map(np.minimum(np.maximum((rows - low) / extent, 0.0), 1.0))
 
@@ -214,7 +280,9 @@ class BoundedMap(FeatureMap):
         """``(D,)`` low and high - low."""
         if self.n_features > self.max_features:
             limit, settings = self.max_features, ", ".join(self.defaults[-1])
-            raise ValueError(f"{self.n_features} features are more than {limit}: set {settings} lower")
+            raise ValueError(
+                f"{self.n_features} features are more than {limit}: set {settings} lower"
+            )
         return np.array(self.low), np.subtract(self.high, self.low)
 
     def _map(self, x: NDArray[np.float64]) -> Any:
@@ -239,9 +307,15 @@ class Raw(BoundedMap):
             super().__post_init__()
 
     @classmethod
-    def for_space(cls, space: Any = None, obs: ArrayLike | None = None, **settings: Any) -> Self:
+    def for_space(
+        cls, space: Any = None, obs: ArrayLike | None = None, **settings: Any
+    ) -> Self:
         """Scaled where the space is a Box, else as they are."""
-        return super().for_space(space, obs) if space is None or hasattr(space, "low") else cls()
+        return (
+            super().for_space(space, obs)
+            if space is None or hasattr(space, "low")
+            else cls()
+        )
 
 
 @dataclass(frozen=True)
@@ -263,7 +337,9 @@ class Fourier(BoundedMap):
     @property
     def n_features(self) -> int:
         """Number of features d."""
-        return sum(comb(len(self.low), k) * self.order**k for k in range(self.coupled + 1))
+        return sum(
+            comb(len(self.low), k) * self.order**k for k in range(self.coupled + 1)
+        )
 
     @cached_property
     def frequencies(self) -> NDArray[np.float64]:
@@ -311,17 +387,25 @@ class Tiles(BoundedMap):
         grid = np.arange(self.tilings)
         offsets = grid[:, None] * (2 * np.arange(width) + 1) % self.tilings
         # (N, tilings, D), in 0..tiles
-        tile = np.floor(x[:, None, :] * self.tiles + offsets / self.tilings).astype(np.int64)
+        tile = np.floor(x[:, None, :] * self.tiles + offsets / self.tilings).astype(
+            np.int64
+        )
         if self.size is None:
-            number = np.ravel_multi_index(tuple(np.moveaxis(tile, 2, 0)), (self.tiles + 1,) * width)
+            number = np.ravel_multi_index(
+                tuple(np.moveaxis(tile, 2, 0)), (self.tiles + 1,) * width
+            )
             index = grid * (self.tiles + 1) ** width + number
         else:
             hashed = np.broadcast_to(grid, (n, self.tilings)).astype(np.uint64)
             for j in range(width):
-                hashed = _mix_bits(np.bitwise_xor(hashed, tile[:, :, j].astype(np.uint64)))
+                hashed = _mix_bits(
+                    np.bitwise_xor(hashed, tile[:, :, j].astype(np.uint64))
+                )
             index = (hashed % np.uint64(self.size)).astype(np.int64)
         bounds = np.arange(n + 1) * self.tilings
-        ones = csr_array((np.ones(index.size), index.ravel(), bounds), shape=(n, self.n_features))
+        ones = csr_array(
+            (np.ones(index.size), index.ravel(), bounds), shape=(n, self.n_features)
+        )
         # Two tiles of one observation may have the same hash.
         ones.sum_duplicates()
         return ones
@@ -333,17 +417,28 @@ def find_bounds(
     """Ends of each dimension of a Box; those beyond `max_bound`, or all without a space, come from `obs`."""
     rows = None if obs is None else flatten_observations(obs)
     if space is not None and not hasattr(space, "low"):
-        raise ValueError(f"these features need Box observations, these are {space}: pass a function")
+        raise ValueError(
+            f"these features need Box observations, these are {space}: pass a function"
+        )
     if space is None and rows is not None:
         low, high = np.full((2, rows.shape[1]), np.inf)
     else:
-        low, high = (np.array(end, dtype=np.float64).ravel() for end in (space.low, space.high))
+        low, high = (
+            np.array(end, dtype=np.float64).ravel() for end in (space.low, space.high)
+        )
     unbounded = ~(np.maximum(np.abs(low), np.abs(high)) <= max_bound)
     if unbounded.any():
         if rows is None or rows.shape[1:] != low.shape or not len(rows):
-            dimension = f"dimension {unbounded.argmax()} of {len(low)} of the observations"
-            raise ValueError(f"{dimension} has no bounds: give low and high, or observations that show them")
-        low[unbounded], high[unbounded] = rows.min(axis=0)[unbounded], rows.max(axis=0)[unbounded]
+            dimension = (
+                f"dimension {unbounded.argmax()} of {len(low)} of the observations"
+            )
+            raise ValueError(
+                f"{dimension} has no bounds: give low and high, or observations that show them"
+            )
+        low[unbounded], high[unbounded] = (
+            rows.min(axis=0)[unbounded],
+            rows.max(axis=0)[unbounded],
+        )
     # A dimension that never changes has no extent, and cannot be scaled.
     high = np.where(high > low, high, low + 1.0)
     return tuple(map(_shorten, low.tolist())), tuple(map(_shorten, high.tolist()))

@@ -14,7 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._validation import check_choice, check_float, check_int, check_type, readonly, set_readonly
+from eigenoptions._validation import (
+    check_choice,
+    check_float,
+    check_int,
+    check_type,
+    readonly,
+    set_readonly,
+)
 from eigenoptions.mdp import MDP, distance
 from eigenoptions.options import OptionSet
 from eigenoptions.options.walks import make_tables, stack_policies
@@ -68,10 +75,14 @@ class LearningRecord:
 
     def mean(self, table: str = "returns") -> NDArray[np.float64]:
         """``(episodes,)`` mean over runs of the returns, or of another table of the record."""
-        check_choice("table", table, ("returns", "learning_returns", "steps", "evaluation_steps"))
+        check_choice(
+            "table", table, ("returns", "learning_returns", "steps", "evaluation_steps")
+        )
         return np.asarray(getattr(self, table).mean(axis=0))
 
-    def band(self, table: str = "returns", confidence: float = 0.95) -> tuple[NDArray[Any], NDArray[Any]]:
+    def band(
+        self, table: str = "returns", confidence: float = 0.95
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
         """``(episodes,)`` lower and upper end of Wilson's interval for the mean over runs of returns.
 
         Returns are 0 or 1; Wilson's interval for a proportion stays within 0..1 and has a width when all runs agree.
@@ -83,7 +94,9 @@ class LearningRecord:
         mean, n = self.mean(table), len(self.returns)
         z = float(norm.interval(confidence)[1])
         centre = (mean + z * z / (2 * n)) / (1 + z * z / n)
-        half = z / (1 + z * z / n) * np.sqrt(mean * (1 - mean) / n + z * z / (4 * n * n))
+        half = (
+            z / (1 + z * z / n) * np.sqrt(mean * (1 - mean) / n + z * z / (4 * n * n))
+        )
         # Rounding must not push the band past what it surrounds.
         return np.clip(centre - half, 0.0, mean), np.clip(centre + half, mean, 1.0)
 
@@ -169,10 +182,17 @@ def q_learning(
     """
     check_type("mdp", mdp, MDP, "make one with maze() or from_env()")
     check_choice("update", update, UPDATES)
-    for name, count in (("runs", runs), ("episodes", episodes), ("max_steps", max_steps)):
+    for name, count in (
+        ("runs", runs),
+        ("episodes", episodes),
+        ("max_steps", max_steps),
+    ):
         check_int(name, count, maximum=2**31 - 1)
     rates = {"alpha": alpha, "gamma": gamma, "epsilon": epsilon, "explore": explore}
-    rates = {name: check_float(name, rate, minimum=0, maximum=1) for name, rate in rates.items()}
+    rates = {
+        name: check_float(name, rate, minimum=0, maximum=1)
+        for name, rate in rates.items()
+    }
     check_float("alpha", alpha, above=0, maximum=1)
     start, goal = _check_task(mdp, start, goal, max_steps)
     policy = stack_policies(mdp, options)
@@ -196,15 +216,26 @@ def q_learning(
     piece = max(1, 20_000_000 // max_steps)
     for i in range(runs):
         # Child i of the root, without making the children before it.
-        child = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i), pool_size=root.pool_size)
+        child = np.random.SeedSequence(
+            root.entropy, spawn_key=(*root.spawn_key, i), pool_size=root.pool_size
+        )
         counter = child.generate_state(1, np.uint64)
         for low in range(0, episodes, piece):
-            record = (q[i], returns[i, low : low + piece].ravel(), steps[i, low : low + piece].ravel())
+            record = (
+                q[i],
+                returns[i, low : low + piece].ravel(),
+                steps[i, low : low + piece].ravel(),
+            )
             updates = update != "action", update != "smdp"
             kernels.learn(*tables, task, learning_rates, counter, *record, *updates)
         if progress is not None:
             progress(i + 1, runs)
-    settings = {"update": update, "n_options": len(policy), "episodes": episodes, "max_steps": max_steps}
+    settings = {
+        "update": update,
+        "n_options": len(policy),
+        "episodes": episodes,
+        "max_steps": max_steps,
+    }
     settings |= rates | {
         "option_chance": option_chance,
         "stop_chance": stop_chance,
@@ -213,7 +244,9 @@ def q_learning(
     }
     settings |= {"rng": root.entropy, "spawn_key": list(root.spawn_key)}
     set_readonly(q)
-    return LearningRecord(returns[:, :, 1], returns[:, :, 0], steps[:, :, 0], steps[:, :, 1], q, settings)
+    return LearningRecord(
+        returns[:, :, 1], returns[:, :, 0], steps[:, :, 0], steps[:, :, 1], q, settings
+    )
 
 
 def _make_seed_sequence(rng: Any) -> np.random.SeedSequence:
@@ -224,19 +257,29 @@ def _make_seed_sequence(rng: Any) -> np.random.SeedSequence:
     return np.random.SeedSequence(check_int("rng", rng, 0))
 
 
-def _check_task(mdp: MDP, start: int | None, goal: int | None, max_steps: int) -> tuple[int, int]:
+def _check_task(
+    mdp: MDP, start: int | None, goal: int | None, max_steps: int
+) -> tuple[int, int]:
     """Start and goal of a task that can be learned."""
     task = mdp.with_task(start, goal)
     if task.start is None or task.goal is None:
         name = "start" if task.start is None else "goal"
-        raise ValueError(f"the MDP has no {name}: give {name}=, or a task: mdp.with_task(start=, goal=)")
+        raise ValueError(
+            f"the MDP has no {name}: give {name}=, or a task: mdp.with_task(start=, goal=)"
+        )
     if task.start == task.goal:
         raise ValueError(
             f"start and goal are both state {task.goal}: choose two, mdp.with_task(start=, goal=)"
         )
     shortest = distance(task, task.start, task.goal)
     if shortest is None:
-        raise ValueError(f"goal {task.goal} cannot be reached from start {task.start}: choose another pair")
+        raise ValueError(
+            f"goal {task.goal} cannot be reached from start {task.start}: choose another pair"
+        )
     if shortest > max_steps:
-        log.warning("the goal is %d steps away: no episode of %d steps can reach it", shortest, max_steps)
+        log.warning(
+            "the goal is %d steps away: no episode of %d steps can reach it",
+            shortest,
+            max_steps,
+        )
     return task.start, task.goal

@@ -29,7 +29,9 @@ __all__ = ["using", "run_jobs"]
 R = TypeVar("R")
 # Numbers of jobs and their results, as they arrive.
 Outcomes = Generator[tuple[int, Any], None, None]
-_engine: ContextVar[tuple[str, int | None]] = ContextVar("engine", default=("serial", None))
+_engine: ContextVar[tuple[str, int | None]] = ContextVar(
+    "engine", default=("serial", None)
+)
 
 
 @contextmanager
@@ -78,16 +80,24 @@ def run_jobs(
         Called with jobs done and jobs in all, as each result arrives.
     """
     engine, workers = _engine.get()
-    jobs, results, report = list(jobs), dict[int, R](), progress or (lambda done, total: None)
+    jobs, results, report = (
+        list(jobs),
+        dict[int, R](),
+        progress or (lambda done, total: None),
+    )
     report(0, len(jobs))
-    with closing(ENGINES[engine](function, jobs, dict(shared or {}), workers)) as outcomes:
+    with closing(
+        ENGINES[engine](function, jobs, dict(shared or {}), workers)
+    ) as outcomes:
         for i, result in outcomes:
             results[i] = result
             report(len(results), len(jobs))
     return [results[i] for i in range(len(jobs))]
 
 
-def _call(function: Callable[..., Any], i: int, job: Any, shared: dict[str, Any]) -> tuple[int, Any]:
+def _call(
+    function: Callable[..., Any], i: int, job: Any, shared: dict[str, Any]
+) -> tuple[int, Any]:
     try:
         return i, function(job, **shared)
     except Exception as error:
@@ -95,12 +105,16 @@ def _call(function: Callable[..., Any], i: int, job: Any, shared: dict[str, Any]
         raise
 
 
-def _run_serial(function: Any, jobs: list[Any], shared: dict[str, Any], workers: int | None) -> Outcomes:
+def _run_serial(
+    function: Any, jobs: list[Any], shared: dict[str, Any], workers: int | None
+) -> Outcomes:
     for i, job in enumerate(jobs):
         yield _call(function, i, job, shared)
 
 
-def _run_joblib(function: Any, jobs: list[Any], shared: dict[str, Any], workers: int | None) -> Outcomes:
+def _run_joblib(
+    function: Any, jobs: list[Any], shared: dict[str, Any], workers: int | None
+) -> Outcomes:
     from joblib import Parallel, cpu_count, delayed, parallel_config
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
@@ -114,14 +128,20 @@ def _run_joblib(function: Any, jobs: list[Any], shared: dict[str, Any], workers:
             yield i, result
     except BrokenProcessPool as error:
         # Jobs are handed out in order, so the first ones without a result were running.
-        running = "; ".join(f"job {i}: {job!r:.300}" for i, job in list(waiting.items())[:workers])
-        raise ChildProcessError(f"a worker was killed (out of memory?) while it ran {running}") from error
+        running = "; ".join(
+            f"job {i}: {job!r:.300}" for i, job in list(waiting.items())[:workers]
+        )
+        raise ChildProcessError(
+            f"a worker was killed (out of memory?) while it ran {running}"
+        ) from error
     finally:
         with catch_warnings(action="ignore", category=UserWarning):
             outcomes.close()
 
 
-def _run_ray(function: Any, jobs: list[Any], shared: dict[str, Any], workers: int | None) -> Outcomes:
+def _run_ray(
+    function: Any, jobs: list[Any], shared: dict[str, Any], workers: int | None
+) -> Outcomes:
     import ray
 
     def run_task(pickled_job: bytes, shared: list[Any], source: str) -> bytes:
@@ -130,15 +150,25 @@ def _run_ray(function: Any, jobs: list[Any], shared: dict[str, Any], workers: in
             from eigenoptions.parallel import _call, hash_source
 
             function, i, job = pickle.loads(pickled_job)
-            problem = "" if hash_source(function) == source else "has other code than this program"
+            problem = (
+                ""
+                if hash_source(function) == source
+                else "has other code than this program"
+            )
         except ImportError as error:
             problem = f"lacks this version of the library ({error})"
         if problem:
-            raise RuntimeError(f"the Ray node {gethostname()} {problem}: install the same there")
+            raise RuntimeError(
+                f"the Ray node {gethostname()} {problem}: install the same there"
+            )
         return pickle.dumps(_call(function, i, job, ray.get(shared[0]))[1])
 
     # Shared in a list, so that nothing is unpickled before the code is checked. One CPU: one BLAS thread.
-    task, shared_list, source = ray.remote(num_cpus=1)(run_task), [ray.put(shared)], hash_source(function)
+    task, shared_list, source = (
+        ray.remote(num_cpus=1)(run_task),
+        [ray.put(shared)],
+        hash_source(function),
+    )
     dumps: Any = ray.cloudpickle.dumps
     running, waiting = dict[Any, int](), list(enumerate(jobs))[::-1]
     try:
@@ -151,9 +181,13 @@ def _run_ray(function: Any, jobs: list[Any], shared: dict[str, Any], workers: in
             try:
                 yield i, pickle.loads(ray.get(ready))
             except ray.exceptions.RayTaskError as error:
-                raise (error.cause if isinstance(error.cause, Exception) else error) from None
+                raise (
+                    error.cause if isinstance(error.cause, Exception) else error
+                ) from None
             except ray.exceptions.RayError as error:
-                raise ChildProcessError(f"job {i} ({jobs[i]!r:.300}) was lost with its Ray worker") from error
+                raise ChildProcessError(
+                    f"job {i} ({jobs[i]!r:.300}) was lost with its Ray worker"
+                ) from error
     finally:
         for reference in running:
             ray.cancel(reference, force=True)
@@ -164,11 +198,15 @@ def _join_ray(workers: int | None) -> bool:
     try:
         import ray
     except ImportError as error:
-        raise ImportError(f"engine 'ray' needs Ray ({error}): pip install 'eigenoptions[ray]'") from None
+        raise ImportError(
+            f"engine 'ray' needs Ray ({error}): pip install 'eigenoptions[ray]'"
+        ) from None
     if ray.is_initialized():
         return False
     address = os.environ.get("RAY_ADDRESS") or "local"
-    local: dict[str, Any] = {"num_cpus": workers, "include_dashboard": False} if address == "local" else {}
+    local: dict[str, Any] = (
+        {"num_cpus": workers, "include_dashboard": False} if address == "local" else {}
+    )
     ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **local)
     return True
 
@@ -177,9 +215,15 @@ def hash_source(function: Any = None) -> str:
     """Hash of the library's source, and of the module of a function: jobs run only where it is the same."""
     files = sorted(Path(__file__).parent.rglob("*.py"))
     module = sys.modules.get(getattr(function, "__module__", None) or "__main__")
-    if module is not None and module.__name__ != "__main__" and getattr(module, "__file__", None):
+    if (
+        module is not None
+        and module.__name__ != "__main__"
+        and getattr(module, "__file__", None)
+    ):
         files.append(Path(str(module.__file__)))
-    return hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in files)).hexdigest()
+    return hashlib.sha256(
+        b"".join(path.name.encode() + path.read_bytes() for path in files)
+    ).hexdigest()
 
 
 ENGINES = {"serial": _run_serial, "processes": _run_joblib, "ray": _run_ray}

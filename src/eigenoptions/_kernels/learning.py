@@ -11,7 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 from eigenoptions._kernels import compile_helper, compile_kernel
-from eigenoptions._kernels.walking import GOLDEN, bernoulli, choose, mix, random_index, sample_successor
+from eigenoptions._kernels.walking import (
+    GOLDEN,
+    bernoulli,
+    choose,
+    mix,
+    random_index,
+    sample_successor,
+)
 
 
 class Task(NamedTuple):
@@ -59,7 +66,18 @@ def _find_best(q, s, n_actions, x):  # type: ignore[no-untyped-def]
 
 
 @compile_kernel
-def learn(moves, choices, task, rates, counter, q, returns, steps, has_option_values, updates_steps):  # type: ignore[no-untyped-def]
+def learn(
+    moves,
+    choices,
+    task,
+    rates,
+    counter,
+    q,
+    returns,
+    steps,
+    has_option_values,
+    updates_steps,
+):  # type: ignore[no-untyped-def]
     """Episodes of one run, each of learning and then of evaluation, in turns in `returns` and `steps` (2 episodes,).
 
     With `has_option_values`, values q (S, A + n) are those of actions and options, else (S, A) those of actions, and
@@ -84,12 +102,16 @@ def learn(moves, choices, task, rates, counter, q, returns, steps, has_option_va
                 x = mix(z)
                 # At 0 all choices are tied: the paper's agent, without values of options, explores.
                 may_stop = random >= 1.0 or bernoulli(x, random)
-                may_stop = may_stop or (not has_option_values and _find_highest(q, s) == 0.0)
+                may_stop = may_stop or (
+                    not has_option_values and _find_highest(q, s) == 0.0
+                )
                 if may_stop:
                     # `bernoulli` may have used the half of x that an option chance reads.
                     used = has_option_values or (learning and random < 1.0)
                     x = mix(x) if used and option_chance >= 0.0 else x
-                    n_options = first[s + 1] - first[s] if has_option_values or learning else 0
+                    n_options = (
+                        first[s + 1] - first[s] if has_option_values or learning else 0
+                    )
                     c = choose(x, n_actions, n_options, option_chance)
                     if c >= n_actions:
                         c = n_actions + available[first[s] + c - n_actions]
@@ -114,11 +136,15 @@ def learn(moves, choices, task, rates, counter, q, returns, steps, has_option_va
             if learning and updates_steps:
                 # Read before any update: t may be s.
                 value = _find_highest(q, t)
-                for r in range(first[s], first[s + 1] if has_option_values else first[s]):
+                for r in range(
+                    first[s], first[s + 1] if has_option_values else first[s]
+                ):
                     o = available[r]
                     if policy[s, o] == a:
                         rest = value if policy[t, o] < 0 else q[t, n_actions + o]
-                        q[s, n_actions + o] += alpha * (reward + gamma * rest - q[s, n_actions + o])
+                        q[s, n_actions + o] += alpha * (
+                            reward + gamma * rest - q[s, n_actions + o]
+                        )
                 q[s, a] += alpha * (reward + gamma * value - q[s, a])
             elif learning:
                 gain, discount = gain + discount * reward, discount * gamma

@@ -99,7 +99,9 @@ def sample_successor(row, indptr, indices, cumulative, x):  # type: ignore[no-un
 
 
 @compile_kernel
-def wander(moves, choices, episodes, place, counter, n_steps, touched, state, action, after):  # type: ignore[no-untyped-def]
+def wander(
+    moves, choices, episodes, place, counter, n_steps, touched, state, action, after
+):  # type: ignore[no-untyped-def]
     """Walk on for `n_steps` or until no state is left to touch; the sum of the steps until the states touched now.
 
     A walk that continues after touching g is, up to then, the walk that stops at g. So one walk gives the steps from
@@ -124,7 +126,11 @@ def wander(moves, choices, episodes, place, counter, n_steps, touched, state, ac
         if o < 0 or policy[s, o] < 0:
             z += GOLDEN
             n_options = first[s + 1] - first[s]
-            use = option_chance if option_chance >= 0.0 else n_options / (n_actions + n_options)
+            use = (
+                option_chance
+                if option_chance >= 0.0
+                else n_options / (n_actions + n_options)
+            )
             a, o = choose(mix(z), n_actions, n_options, use), np.int64(-1)
             if a >= n_actions:
                 o = np.int64(available[first[s] + a - n_actions])

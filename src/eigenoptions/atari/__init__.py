@@ -12,4 +12,11 @@ from eigenoptions.atari.protocol import collect_ram, published_starts
 from eigenoptions.atari.ram import Ram
 from eigenoptions.atari.slow import slow_directions
 
-__all__ = ["Emulator", "Ram", "collect_ram", "published_starts", "ram_options", "slow_directions"]
+__all__ = [
+    "Emulator",
+    "Ram",
+    "collect_ram",
+    "published_starts",
+    "ram_options",
+    "slow_directions",
+]

@@ -112,7 +112,9 @@ class Emulator:
             ended = self.over or (one_life and life_lost >= 0)
         return Step(rewards, rams, ended, life_lost)
 
-    def try_actions(self, state: Any, frame_skip: int = 1, *, one_life: bool = False) -> Iterator[Step]:
+    def try_actions(
+        self, state: Any, frame_skip: int = 1, *, one_life: bool = False
+    ) -> Iterator[Step]:
         """`step` with each action in turn from a saved state; the emulator is where that action led."""
         for action in range(self.n_actions):
             self.restore(state)
@@ -166,7 +168,9 @@ def game_name(game: str) -> str:
     ('MsPacman', 'MsPacman', 'MontezumaRevenge')
     """
     names = {name.lower(): name for name in _rom_ids()}
-    bare = re.sub(r"^ale/|(noframeskip|deterministic)?-v\d+$", "", str(game).strip().lower())
+    bare = re.sub(
+        r"^ale/|(noframeskip|deterministic)?-v\d+$", "", str(game).strip().lower()
+    )
     plain = re.sub(r"[^a-z0-9]", "", bare)
     if plain not in names:
         raise ValueError(
@@ -189,6 +193,8 @@ def import_ale_py() -> Any:
         import ale_py
         import ale_py.roms
     except ImportError as error:
-        raise ImportError(f"Atari games need ale-py ({error}): pip install 'eigenoptions[atari]'") from None
+        raise ImportError(
+            f"Atari games need ale-py ({error}): pip install 'eigenoptions[atari]'"
+        ) from None
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
     return ale_py

@@ -67,18 +67,28 @@ def ram_options(
     else:
         game = game_name(env if isinstance(env, str) else getattr(env.spec, "name", ""))
         options = _make_options(
-            directions, game, both_signs, smallest_first, check_int("frame_skip", frame_skip)
+            directions,
+            game,
+            both_signs,
+            smallest_first,
+            check_int("frame_skip", frame_skip),
         )
     if isinstance(env, str):
         return options
     _check_env(env, options.provenance["game"], options.provenance["frame_skip"])
     return options.look_ahead(
-        env, save=methodcaller("clone_state"), restore=lambda env, state: env.restore_state(state)
+        env,
+        save=methodcaller("clone_state"),
+        restore=lambda env, state: env.restore_state(state),
     )
 
 
 def _make_options(
-    directions: Spectrum | ArrayLike, game: str, both_signs: bool, smallest_first: bool, frame_skip: int
+    directions: Spectrum | ArrayLike,
+    game: str,
+    both_signs: bool,
+    smallest_first: bool,
+    frame_skip: int,
 ) -> LinearOptionSet:
     """Options that are not bound to an environment."""
     features: Any = Ram()
@@ -92,7 +102,9 @@ def _make_options(
         vectors = np.atleast_2d(np.asarray(directions, dtype=np.float64))
         values = np.full(len(vectors), np.nan)
     if vectors.shape[1] != features.n_features:
-        raise ValueError(f"directions must have {features.n_features} entries, got {vectors.shape[1]}")
+        raise ValueError(
+            f"directions must have {features.n_features} entries, got {vectors.shape[1]}"
+        )
     signs = {"+": 1.0, "-": -1.0} if both_signs else {"+": 1.0}
     purposes = tuple(
         # Adding zero turns -0.0 into 0.0, so that equal options are equal files.
@@ -106,14 +118,28 @@ def _make_options(
         features,
         # The environment does not have the action that the emulator adds.
         emulator.n_actions - emulator.noop_added,
-        provenance={"method": "ram", "game": game, "frame_skip": frame_skip, "gamma": 0.0},
+        provenance={
+            "method": "ram",
+            "game": game,
+            "frame_skip": frame_skip,
+            "gamma": 0.0,
+        },
     )
 
 
 def _check_env(env: Any, game: str, frame_skip: int) -> None:
     """Raise ValueError unless an environment plays the game as the options know it."""
-    required = {"obs_type": "ram", "frameskip": frame_skip, "repeat_action_probability": 0.0}
-    defaults = {"full_action_space": False, "mode": None, "difficulty": None, "continuous": False}
+    required = {
+        "obs_type": "ram",
+        "frameskip": frame_skip,
+        "repeat_action_probability": 0.0,
+    }
+    defaults = {
+        "full_action_space": False,
+        "mode": None,
+        "difficulty": None,
+        "continuous": False,
+    }
     settings = {**defaults, **getattr(env.spec, "kwargs", {})}
     wrong = [
         f"{name}={settings.get(name)!r}"

@@ -76,7 +76,9 @@ def published_starts(game: str) -> list[tuple[int, ...]]:
     """
     name = game_name(game)
     if name not in PUBLISHED_STARTS:
-        raise ValueError(f"start states were published of {', '.join(PUBLISHED_STARTS)}, got {name}")
+        raise ValueError(
+            f"start states were published of {', '.join(PUBLISHED_STARTS)}, got {name}"
+        )
     actions = Emulator(name).actions
     return [
         tuple(
@@ -130,13 +132,24 @@ def collect_ram(
     >>> collect_ram("Freeway", [(), (1,) * 60], 500, max_episode_frames=400).obs.shape
     (500, 128)
     """
-    name, n, n_starts = game_name(game), check_int("n", n), check_int("the number of starts", len(starts))
+    name, n, n_starts = (
+        game_name(game),
+        check_int("n", n),
+        check_int("the number of starts", len(starts)),
+    )
     T, features = Incidence(), Ram() if features is None else features
-    seed = int(rng.integers(2**63)) if isinstance(rng, np.random.Generator) else check_int("rng", rng, 0)
+    seed = (
+        int(rng.integers(2**63))
+        if isinstance(rng, np.random.Generator)
+        else check_int("rng", rng, 0)
+    )
     parts: list[tuple[Bytes, NDArray[Any], Bytes, NDArray[Any]]] = []
     for played in range(max_rounds):
         n_before = len(T)
-        jobs = [(name, tuple(start), max_episode_frames, seed, played, i) for i, start in enumerate(starts)]
+        jobs = [
+            (name, tuple(start), max_episode_frames, seed, played, i)
+            for i, start in enumerate(starts)
+        ]
         for ram, actions, over in run_jobs(play_episode, jobs):
             phi = features(ram)
             new = T.add(phi[:-1], phi[1:])
@@ -152,7 +165,9 @@ def collect_ram(
             f"n is {n}: lower n, or raise max_episode_frames or max_rounds"
         )
     chosen = np.sort(make_generator(seed).choice(len(T), n, replace=False))
-    return Transitions(*(np.concatenate(column)[chosen] for column in zip(*parts, strict=True)))
+    return Transitions(
+        *(np.concatenate(column)[chosen] for column in zip(*parts, strict=True))
+    )
 
 
 def play_episode(
@@ -169,4 +184,8 @@ def play_episode(
             break
         emulator.act(action)
         ram.append(emulator.ram())
-    return np.stack(ram), np.array(actions[: len(ram) - 1], dtype=np.int64), emulator.over
+    return (
+        np.stack(ram),
+        np.array(actions[: len(ram) - 1], dtype=np.int64),
+        emulator.over,
+    )

@@ -43,9 +43,13 @@ class Ram(FeatureMap):
     def __post_init__(self) -> None:
         check_choice("code", self.code, ("bits", "bytes"))
         if self.addresses is not None:
-            addresses = tuple(check_int("an address", byte, 0, N_BYTES - 1) for byte in self.addresses)
+            addresses = tuple(
+                check_int("an address", byte, 0, N_BYTES - 1) for byte in self.addresses
+            )
             if not addresses or (np.diff(addresses) <= 0).any():
-                raise ValueError(f"addresses must be different and ascending, got {self.addresses}")
+                raise ValueError(
+                    f"addresses must be different and ascending, got {self.addresses}"
+                )
             object.__setattr__(self, "addresses", addresses)
 
     @property
@@ -58,7 +62,9 @@ class Ram(FeatureMap):
         """Memory ``(N, 128)`` to features ``(N, d)``: booleans for bits, floats for bytes."""
         ram = np.asarray(obs)
         if ram.dtype != np.uint8 or ram.ndim != 2 or ram.shape[1] != N_BYTES:
-            raise ValueError(f"memory must be uint8 of shape (N, {N_BYTES}), got {ram.dtype} of {ram.shape}")
+            raise ValueError(
+                f"memory must be uint8 of shape (N, {N_BYTES}), got {ram.dtype} of {ram.shape}"
+            )
         used = ram if self.addresses is None else ram[:, list(self.addresses)]
         if self.code == "bits":
             return np.unpackbits(used, axis=1, bitorder="little").view(np.bool_)

@@ -56,7 +56,9 @@ def slow_directions(
     ('incidence', True)
     """
     emulator = Emulator(game)
-    episodes, states = play_randomly(emulator, starts, frame_skip, n_decisions, np.random.default_rng(rng))
+    episodes, states = play_randomly(
+        emulator, starts, frame_skip, n_decisions, np.random.default_rng(rng)
+    )
     addresses = find_lasting_bytes(emulator, states)
     if not addresses:
         raise ValueError(
@@ -89,7 +91,9 @@ def play_randomly(
     while played < n_decisions:
         emulator.restore(first[len(episodes) % len(first)])
         lives, ram = emulator.lives, [emulator.ram()]
-        for action in rng.integers(emulator.n_actions, size=max_episode_decisions).tolist():
+        for action in rng.integers(
+            emulator.n_actions, size=max_episode_decisions
+        ).tolist():
             if played % 16 == 0:
                 states.append(emulator.save())
             ram.append(emulator.step(action, frame_skip).rams[-1])
@@ -118,7 +122,9 @@ def find_lasting_bytes(
     for state in states:
         after = []
         for step in emulator.try_actions(state, frame_skip):
-            after.append((emulator.step(0, rest_frames) if rest_frames else step).rams[-1])
+            after.append(
+                (emulator.step(0, rest_frames) if rest_frames else step).rams[-1]
+            )
         count += (np.stack(after) != after[0]).any(axis=0)
     emulator.restore(here)
     return tuple(np.flatnonzero(count > min_share * len(states)).tolist())
@@ -129,4 +135,6 @@ def compute_slow_spectrum(episodes: Sequence[Bytes], features: Ram) -> Spectrum:
     bits = [features(ram).astype(float) for ram in episodes]
     T = csr_array(np.concatenate([np.diff(phi, axis=0) for phi in bits]))
     covariance = np.cov(np.concatenate(bits), rowvar=False)
-    return incidence_spectrum(T, covariance=covariance, min_variance=1e-4, tolerance=1e-11, features=features)
+    return incidence_spectrum(
+        T, covariance=covariance, min_variance=1e-4, tolerance=1e-11, features=features
+    )

@@ -25,8 +25,9 @@ COMMANDS = {
     "learn": "run Q-learning in a maze, with primitive actions alone and with options",
     "studio": "draw a maze in the browser and see its options at once",
 }
-DESCRIPTION = "Discover options without a reward: eigenoptions (Machado et al., ICML 2017).\n\n" + "\n".join(
-    f"  {name:9}  {summary}" for name, summary in COMMANDS.items()
+DESCRIPTION = (
+    "Discover options without a reward: eigenoptions (Machado et al., ICML 2017).\n\n"
+    + "\n".join(f"  {name:9}  {summary}" for name, summary in COMMANDS.items())
 )
 EXAMPLES = {
     "discover": "discover four-rooms -n 8\n  eigenoptions discover maze.txt -n 8 --out out/",
@@ -70,11 +71,23 @@ def main(args: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return 130
-    except (ValueError, TypeError, LookupError, OSError, ArithmeticError, MemoryError, ImportError) as error:
+    except (
+        ValueError,
+        TypeError,
+        LookupError,
+        OSError,
+        ArithmeticError,
+        MemoryError,
+        ImportError,
+    ) as error:
         from eigenoptions.cli.terminal import get_error_console, print_line
 
         # The text of a KeyError is quoted.
-        text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+        text = (
+            str(error.args[0])
+            if isinstance(error, KeyError) and error.args
+            else str(error)
+        )
         line = " ".join(f"error: {text or type(error).__name__}".split())
         print_line(line, "red", get_error_console())
         return 2
@@ -83,9 +96,19 @@ def main(args: Sequence[str] | None = None) -> int:
 
 def make_parser(words: Sequence[str]) -> argparse.ArgumentParser:
     """Parser of all commands. Methods, which take time to load, are listed only if `words` ask for a command's help."""
-    style: Any = {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
-    parser = Parser(prog="eigenoptions", usage="eigenoptions COMMAND ...", description=DESCRIPTION, **style)
-    parser.add_argument("--version", action="version", version=f"eigenoptions {__version__}")
+    style: Any = {
+        "formatter_class": argparse.RawDescriptionHelpFormatter,
+        "allow_abbrev": False,
+    }
+    parser = Parser(
+        prog="eigenoptions",
+        usage="eigenoptions COMMAND ...",
+        description=DESCRIPTION,
+        **style,
+    )
+    parser.add_argument(
+        "--version", action="version", version=f"eigenoptions {__version__}"
+    )
     names: Any = {"prog": "eigenoptions", "dest": "command", "metavar": "COMMAND"}
     commands = parser.add_subparsers(required=True, help=argparse.SUPPRESS, **names)
     method_names = ""
@@ -96,56 +119,139 @@ def make_parser(words: Sequence[str]) -> argparse.ArgumentParser:
     for command, summary in COMMANDS.items():
         description = f"{summary[0].upper()}{summary[1:]}."
         epilog = f"examples:\n  eigenoptions {EXAMPLES.get(command, command)}"
-        subparser = commands.add_parser(command, description=description, epilog=epilog, **style)
+        subparser = commands.add_parser(
+            command, description=description, epilog=epilog, **style
+        )
         _add_arguments(subparser, command, method_names)
     return parser
 
 
-def _add_arguments(parser: argparse.ArgumentParser, command: str, method_names: str) -> None:
+def _add_arguments(
+    parser: argparse.ArgumentParser, command: str, method_names: str
+) -> None:
     """Add the arguments of a command."""
     add = parser.add_argument
     if command == "show":
         add("file", type=Path, metavar="FILE", help="file with options (.safetensors)")
     if command == "studio":
-        add("maze", nargs="?", default="four-rooms", metavar="MAZE", help="maze that the page opens with")
-        add("--out", type=Path, metavar="DIR", help="write the page into this folder, for any web host")
-        add("--port", type=int, default=8017, metavar="N", help="port on this machine (default: 8017)")
+        add(
+            "maze",
+            nargs="?",
+            default="four-rooms",
+            metavar="MAZE",
+            help="maze that the page opens with",
+        )
+        add(
+            "--out",
+            type=Path,
+            metavar="DIR",
+            help="write the page into this folder, for any web host",
+        )
+        add(
+            "--port",
+            type=int,
+            default=8017,
+            metavar="N",
+            help="port on this machine (default: 8017)",
+        )
         add("--no-browser", action="store_true", help="print the address only")
         return
     if command in ("discover", "diffusion", "learn"):
         add("maze", metavar="MAZE", help=MAZE_HELP)
-        many = "numbers of options to compare, as in 4,16" if command == "learn" else "number of options"
-        count = f"{many}; both signs count (default: {16 if command == 'diffusion' else 8})"
+        many = (
+            "numbers of options to compare, as in 4,16"
+            if command == "learn"
+            else "number of options"
+        )
+        count = (
+            f"{many}; both signs count (default: {16 if command == 'diffusion' else 8})"
+        )
         kind = _read_counts if command == "learn" else int
         add("-n", "--n-options", type=kind, metavar="N", help=count)
-        add("--method", default="eigen", metavar="NAME", help=f"one of {method_names} (default: eigen)")
-        add("--operator", metavar="NAME", help="normalized (default), combinatorial, random-walk, successor")
-        add("--gamma", type=float, metavar="G", help="discount of the options (default: 0.9)")
-        add("--seed", type=int, default=0, metavar="N", help="seed of all randomness (default: 0)")
+        add(
+            "--method",
+            default="eigen",
+            metavar="NAME",
+            help=f"one of {method_names} (default: eigen)",
+        )
+        add(
+            "--operator",
+            metavar="NAME",
+            help="normalized (default), combinatorial, random-walk, successor",
+        )
+        add(
+            "--gamma",
+            type=float,
+            metavar="G",
+            help="discount of the options (default: 0.9)",
+        )
+        add(
+            "--seed",
+            type=int,
+            default=0,
+            metavar="N",
+            help="seed of all randomness (default: 0)",
+        )
         add("--out", type=Path, metavar="DIR", help="folder for results and figures")
     if command == "discover":
-        add("--steps", type=int, metavar="N", help="transitions to sample (default: only if necessary)")
-        add("--features", metavar="NAME", help="sample, with these features of observations (fourier, tiles)")
+        add(
+            "--steps",
+            type=int,
+            metavar="N",
+            help="transitions to sample (default: only if necessary)",
+        )
+        add(
+            "--features",
+            metavar="NAME",
+            help="sample, with these features of observations (fourier, tiles)",
+        )
     if command in ("diffusion", "learn"):
-        chance = "probability that a decision is for an option; auto: by a short simulation "
+        chance = (
+            "probability that a decision is for an option; auto: by a short simulation "
+        )
         chance += f"(default: the paper's uniform choice{' and auto' * (command == 'diffusion')})"
         add("--option-chance", type=_read_chance, metavar="P", help=chance)
         stop = "probability that an option also terminates after each step (default: 0)"
         add("--stop-chance", type=float, default=0.0, metavar="P", help=stop)
     if command == "learn":
-        add("--runs", type=int, default=100, metavar="N", help="independent runs per agent (default: 100)")
-        add("--episodes", type=int, default=250, metavar="N", help="episodes per run (default: 250)")
-        add("--max-steps", type=int, default=100, metavar="N", help="steps per episode (default: 100)")
+        add(
+            "--runs",
+            type=int,
+            default=100,
+            metavar="N",
+            help="independent runs per agent (default: 100)",
+        )
+        add(
+            "--episodes",
+            type=int,
+            default=250,
+            metavar="N",
+            help="episodes per run (default: 250)",
+        )
+        add(
+            "--max-steps",
+            type=int,
+            default=100,
+            metavar="N",
+            help="steps per episode (default: 100)",
+        )
         add("--start", metavar="ROW,COL", help="start cell (default: S of the map)")
         add("--goal", metavar="ROW,COL", help="goal cell (default: G of the map)")
-    add("--json", action="store_true", dest="as_json", help="print one JSON object and nothing else")
+    add(
+        "--json",
+        action="store_true",
+        dest="as_json",
+        help="print one JSON object and nothing else",
+    )
 
 
 def _read_chance(text: str) -> float | str:
     try:
         return text if text == "auto" else float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a probability or auto, got {text!r}") from None
+        raise argparse.ArgumentTypeError(
+            f"must be a probability or auto, got {text!r}"
+        ) from None
 
 
 def _read_counts(text: str) -> list[int]:

@@ -12,7 +12,12 @@ from rich.text import Text
 
 from eigenoptions._text import STOP, WALL, layout_states, printable
 
-WALL_COLOR, INK_COLOR, TRAIL_COLOR, STOP_COLOR = "#5b5b5b", "#101010", "#ffdd33", "#d7263d"
+WALL_COLOR, INK_COLOR, TRAIL_COLOR, STOP_COLOR = (
+    "#5b5b5b",
+    "#101010",
+    "#ffdd33",
+    "#d7263d",
+)
 # Characters for values from low to high where there are no colours.
 SHADES = "·-+#"
 
@@ -26,7 +31,9 @@ def has_color() -> bool:
 def mix_color(level: float) -> str:
     """Colour of a number from -1 (blue) over 0 (white) to 1 (orange)."""
     end = (230, 97, 1) if level > 0 else (33, 102, 172)
-    return "#" + "".join(f"{round(255 + (part - 255) * min(abs(level), 1.0)):02x}" for part in end)
+    return "#" + "".join(
+        f"{round(255 + (part - 255) * min(abs(level), 1.0)):02x}" for part in end
+    )
 
 
 def draw_cells(
@@ -72,7 +79,10 @@ def set_side_by_side(blocks: Sequence[Sequence[str | Text]]) -> Columns:
     """Blocks of lines beside each other, as many per row as fit; an empty line follows each row."""
     columns = []
     for block in blocks:
-        lines = [line if isinstance(line, Text) else Text(printable(line)) for line in (*block, "")]
+        lines = [
+            line if isinstance(line, Text) else Text(printable(line))
+            for line in (*block, "")
+        ]
         for line in lines:
             # A block that is wider than the terminal is cut off.
             line.no_wrap, line.overflow = True, "crop"

@@ -24,7 +24,9 @@ def get_error_console() -> Console:
     return Console(stderr=True, highlight=False)
 
 
-def print_line(text: str | Text, style: str = "", console: Console | None = None) -> None:
+def print_line(
+    text: str | Text, style: str = "", console: Console | None = None
+) -> None:
     """Print a text: wrapped at words on a terminal, as one line elsewhere."""
     console = console or Console(highlight=False)
     line = Text(printable(text), style=style) if isinstance(text, str) else text
@@ -54,13 +56,22 @@ def print_log() -> None:
 
 
 @contextmanager
-def show_progress(text: str) -> Iterator[tuple[Callable[[str], None], Callable[[int, int], None]]]:
+def show_progress(
+    text: str,
+) -> Iterator[tuple[Callable[[str], None], Callable[[int, int], None]]]:
     """Show a progress bar, if standard error is a terminal; yields functions that name a task and set its progress."""
     from rich.progress import BarColumn, Progress, SpinnerColumn, TimeElapsedColumn
 
     console = get_error_console()
-    columns = SpinnerColumn(), "{task.description}", BarColumn(bar_width=20), TimeElapsedColumn()
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
+    columns = (
+        SpinnerColumn(),
+        "{task.description}",
+        BarColumn(bar_width=20),
+        TimeElapsedColumn(),
+    )
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as shown:
         task = shown.add_task(text, total=None)
         yield (
             lambda text: shown.reset(task, description=text, total=None),
@@ -77,9 +88,15 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[str | Text]]) -> N
     """Print a table; columns whose head begins with ``>`` are aligned to the right."""
     table = Table(box=None, pad_edge=False)
     for head in heads:
-        table.add_column(head.removeprefix(">"), justify="right" if head[0] == ">" else "left", no_wrap=True)
+        table.add_column(
+            head.removeprefix(">"),
+            justify="right" if head[0] == ">" else "left",
+            no_wrap=True,
+        )
     for row in rows:
-        table.add_row(*(Text(printable(cell)) if isinstance(cell, str) else cell for cell in row))
+        table.add_row(
+            *(Text(printable(cell)) if isinstance(cell, str) else cell for cell in row)
+        )
     console = Console(highlight=False)
     # A terminal that is too narrow wraps lines; no cell is cut off.
     console.width = max(console.width, Console(width=1000).measure(table).maximum)
@@ -92,7 +109,9 @@ def print_end(files: Sequence[Path], *commands: str) -> None:
     for file in files:
         print_line(f"wrote {file}")
     for i, command in enumerate(commands):
-        line = Text.assemble(("next: " if i == 0 else "      ", "dim"), (printable(command), "bold"))
+        line = Text.assemble(
+            ("next: " if i == 0 else "      ", "dim"), (printable(command), "bold")
+        )
         Console(highlight=False).print(line, soft_wrap=True)
 
 
@@ -100,6 +119,10 @@ def check_folder(folder: Path | None) -> None:
     """Raise OSError if results cannot be written into a folder, before any work is done for them."""
     if folder is None:
         return
-    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    existing = next(
+        path for path in (folder, *folder.absolute().parents) if path.exists()
+    )
     if not existing.is_dir() or not os.access(existing, os.W_OK):
-        raise PermissionError(f"cannot write into {folder}: {existing} is not a folder that can be written")
+        raise PermissionError(
+            f"cannot write into {folder}: {existing} is not a folder that can be written"
+        )

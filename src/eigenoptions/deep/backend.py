@@ -15,7 +15,8 @@ class _Torch:
             import torch
         except ImportError as missing:
             raise ImportError(
-                f"eigenoptions.deep needs {missing.name}: pip install 'eigenoptions[deep]'", name=missing.name
+                f"eigenoptions.deep needs {missing.name}: pip install 'eigenoptions[deep]'",
+                name=missing.name,
             ) from None
         return getattr(torch, name)
 

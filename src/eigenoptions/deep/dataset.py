@@ -62,11 +62,16 @@ class Dataset:
         columns = []
         batches: Any = [data] if isinstance(data, Transitions) else data
         for batch in map(Transitions.of, batches):
-            sides = [_number_rows(obs, distinct, numbers_by_digest) for obs in (batch.obs, batch.next_obs)]
+            sides = [
+                _number_rows(obs, distinct, numbers_by_digest)
+                for obs in (batch.obs, batch.next_obs)
+            ]
             columns.append((*sides, batch.action, batch.terminated))
         if not sum(len(before) for before, *_ in columns):
             raise ValueError("there are no transitions: collect some")
-        return cls(np.concatenate(distinct), *map(np.concatenate, zip(*columns, strict=True)))
+        return cls(
+            np.concatenate(distinct), *map(np.concatenate, zip(*columns, strict=True))
+        )
 
     def __len__(self) -> int:
         return len(self.before)
@@ -84,10 +89,15 @@ class Dataset:
         """Transitions in the order of their trajectories, and the place of the last of each one's trajectory."""
         n = len(self)
         # The number of interleaved environments, at most 64: the stride at which transitions follow each other best.
-        shares = [np.mean(self.after[:-s] == self.before[s:]) for s in range(1, min(64, n - 1) + 1)]
+        shares = [
+            np.mean(self.after[:-s] == self.before[s:])
+            for s in range(1, min(64, n - 1) + 1)
+        ]
         n_envs = int(np.argmax(np.round(shares, 3))) + 1 if shares else 1
         order = np.concatenate([np.arange(i, n, n_envs) for i in range(n_envs)])
-        linked = (self.after[order[:-1]] == self.before[order[1:]]) & ~self.terminated[order[:-1]]
+        linked = (self.after[order[:-1]] == self.before[order[1:]]) & ~self.terminated[
+            order[:-1]
+        ]
         # The last transition of one environment and the first of the next are not linked.
         linked &= np.diff(order) == n_envs
         last = np.append(np.flatnonzero(~linked), n - 1)
@@ -100,15 +110,27 @@ class Dataset:
         edges = np.linspace(0, n, min(n_blocks, n) + 1).astype(np.int64)
         block = np.searchsorted(edges, np.arange(n), side="right") - 1
         held = (block + offset) % 4 == 0
-        return Subset(self, np.flatnonzero(held == hold_out), np.minimum(end, edges[block + 1] - 1))
+        return Subset(
+            self,
+            np.flatnonzero(held == hold_out),
+            np.minimum(end, edges[block + 1] - 1),
+        )
 
     def sample(self, max_observations: int) -> tuple[NDArray[Any], Transitions]:
         """Observations, and transitions between their rows: all, or evenly spaced ones if there are too many."""
-        stride = 1 if len(self.observations) <= max_observations else -(-len(self) // max_observations)
+        stride = (
+            1
+            if len(self.observations) <= max_observations
+            else -(-len(self) // max_observations)
+        )
         rows = slice(None, None, stride)
-        used, inverse = np.unique(np.append(self.before[rows], self.after[rows]), return_inverse=True)
+        used, inverse = np.unique(
+            np.append(self.before[rows], self.after[rows]), return_inverse=True
+        )
         before, after = np.split(inverse, 2)
-        return self.observations[used], Transitions(before, self.action[rows], after, self.terminated[rows])
+        return self.observations[used], Transitions(
+            before, self.action[rows], after, self.terminated[rows]
+        )
 
     @cached_property
     def all(self) -> Subset:
@@ -126,10 +148,14 @@ class Subset:
     # ``(N,)`` the last place that a pair may reach, by place of its first transition.
     end: Index
 
-    def draw(self, n: int, discount: float, rng: np.random.Generator) -> tuple[Index, Index]:
+    def draw(
+        self, n: int, discount: float, rng: np.random.Generator
+    ) -> tuple[Index, Index]:
         """Numbers of n pairs of observations at geometric distances, cut at ends of trajectories."""
         first = self.starts[rng.integers(len(self.starts), size=n)]
-        last = np.minimum(first + rng.geometric(1.0 - discount, size=n) - 1, self.end[first])
+        last = np.minimum(
+            first + rng.geometric(1.0 - discount, size=n) - 1, self.end[first]
+        )
         order = self.data._runs[0]
         return self.data.before[order[first]], self.data.after[order[last]]
 
@@ -137,7 +163,9 @@ class Subset:
     def table(self) -> tuple[Index, csr_array]:
         """Numbers of the n observations, and weights ``(n, n)`` of sum 1: each action of each counts equally."""
         at, data = self.data._runs[0][self.starts], self.data
-        numbers, inverse = np.unique(np.append(data.before[at], data.after[at]), return_inverse=True)
+        numbers, inverse = np.unique(
+            np.append(data.before[at], data.after[at]), return_inverse=True
+        )
         i, j = np.split(inverse, 2)
         actions, action = np.unique(data.action[at], return_inverse=True)
         # How often the same action was taken in the same observation.
@@ -171,7 +199,9 @@ def _number_rows(
         finite = np.isfinite(obs).all(axis=tuple(range(1, obs.ndim)))
         if not finite.all():
             at = int(finite.argmin())
-            raise ValueError(f"observations must be finite and below 3e38, got {at} of a batch: remove it")
+            raise ValueError(
+                f"observations must be finite and below 3e38, got {at} of a batch: remove it"
+            )
     first = distinct[0] if distinct else obs
     if (first.dtype, first.shape[1:]) != (obs.dtype, obs.shape[1:]):
         kinds = f"{first.dtype} {first.shape[1:]} and {obs.dtype} {obs.shape[1:]}"

@@ -41,17 +41,28 @@ def find_classes(
     if classes is None:
         return None
     new = np.flatnonzero(classes < 0)
-    labels = _find_components(_squared_distances(x[new], x[new]), limit) if len(new) <= sample else None
+    labels = (
+        _find_components(_squared_distances(x[new], x[new]), limit)
+        if len(new) <= sample
+        else None
+    )
     if labels is None:
         return None
     classes[new] = classes.max() + 1 + labels
-    return classes if _is_white(x - compute_class_means(x, classes)[0][classes], before, after) else None
+    return (
+        classes
+        if _is_white(x - compute_class_means(x, classes)[0][classes], before, after)
+        else None
+    )
 
 
 def compute_class_means(x: Array, labels: Index) -> tuple[Array, Index]:
     """Mean ``(c, d)`` and number ``(c,)`` of the members of each class."""
     sizes = np.bincount(labels).astype(np.int64)
-    member = csr_array((np.ones(len(x), np.float32), (labels, np.arange(len(x)))), shape=(len(sizes), len(x)))
+    member = csr_array(
+        (np.ones(len(x), np.float32), (labels, np.arange(len(x)))),
+        shape=(len(sizes), len(x)),
+    )
     return np.asarray(member @ x / sizes[:, None], dtype=np.float32), sizes
 
 
@@ -77,7 +88,12 @@ def _find_components(squared: Array, limit: float) -> Index | None:
 
 
 def _assign_nearest(
-    x: Array, centres: Array, sizes: Index, noise: float, limit: float, block: int = 4096
+    x: Array,
+    centres: Array,
+    sizes: Index,
+    noise: float,
+    limit: float,
+    block: int = 4096,
 ) -> Index | None:
     """Class of each observation by its distance from the means of classes, -1 for a new one; None where unclear."""
     # The limit holds for two observations, each with its noise; a mean of n has 1/n of it.
@@ -92,7 +108,9 @@ def _assign_nearest(
     return labels if n_unclear <= 1e-4 * len(x) else None
 
 
-def _is_white(rest: Array, before: Index, after: Index, max_correlation: float = 0.1) -> bool:
+def _is_white(
+    rest: Array, before: Index, after: Index, max_correlation: float = 0.1
+) -> bool:
     """Whether what is left ``(n, d)`` of observations is uncorrelated with that of the next, along each coordinate."""
     # An observation that is the next one as well says nothing.
     moved = before != after

@@ -64,7 +64,9 @@ class Certificate:
 
     def __str__(self) -> str:
         rows = [f"held-out score {self.score:.3f} (training {self.best_score:.3f})"]
-        for i, (ritz, implied, good) in enumerate(zip(self.ritz, self.implied, self.resolved, strict=True)):
+        for i, (ritz, implied, good) in enumerate(
+            zip(self.ritz, self.implied, self.resolved, strict=True)
+        ):
             note = "" if good else "  not resolved"
             rows.append(f"e{i + 1:<3} Ritz {ritz:.5f}  implied {implied:.5f}{note}")
         return "\n".join(rows)
@@ -82,7 +84,9 @@ class Solution(NamedTuple):
     vectors: Array
 
 
-def solve(subset: Subset, features: Features, k: int, lag: int, max_pairs: int = 200_000) -> Solution:
+def solve(
+    subset: Subset, features: Features, k: int, lag: int, max_pairs: int = 200_000
+) -> Solution:
     """The k slowest functions in the span of the features, the constant first, from pairs at a lag.
 
     `features` maps numbers of observations to their features ``(N, 1 + m)``, of which the first is 1. With the mean
@@ -94,7 +98,9 @@ def solve(subset: Subset, features: Features, k: int, lag: int, max_pairs: int =
     size, axes = find_principal_axes(C)
     n = len(size)
     if n == 0 or n < k - 1:
-        raise ValueError(f"k must be at most {n + 1}, the directions in which features vary, got {k}")
+        raise ValueError(
+            f"k must be at most {n + 1}, the directions in which features vary, got {k}"
+        )
     S = axes / np.sqrt(size)
     values, columns = np.linalg.eigh(S.T @ (C - R) @ S)
     vectors = np.zeros((1 + len(mean), k))
@@ -103,11 +109,15 @@ def solve(subset: Subset, features: Features, k: int, lag: int, max_pairs: int =
     vectors[0, 1:] = -mean @ vectors[1:, 1:]
     # An autocorrelation below 0 has no root: only a lag of 1 shows values above 1.
     c = 1.0 - values[: k - 1]
-    values = np.append(0.0, 1.0 - (c if lag == 1 else np.clip(c, 0.0, 1.0) ** (1 / lag)))
+    values = np.append(
+        0.0, 1.0 - (c if lag == 1 else np.clip(c, 0.0, 1.0) ** (1 / lag))
+    )
     return Solution(values, vectors)
 
 
-def remove_noise(solution: Solution, subset: Subset, features: Features, lag: int) -> Solution:
+def remove_noise(
+    solution: Solution, subset: Subset, features: Features, lag: int
+) -> Solution:
     """The functions in the span of a solution that are slowest by the covariances at lag 1 and at `lag`.
 
     Noise that is drawn anew for each observation adds to the variance of a function, so that the Ritz step takes
@@ -121,7 +131,9 @@ def remove_noise(solution: Solution, subset: Subset, features: Features, lag: in
     except np.linalg.LinAlgError:
         # Some function has no positive covariance in time: noise only, or too few data.
         return solution
-    vectors = np.column_stack([solution.vectors[:, 0], solution.vectors[:, 1:] @ rotation[:, ::-1]])
+    vectors = np.column_stack(
+        [solution.vectors[:, 0], solution.vectors[:, 1:] @ rotation[:, ::-1]]
+    )
     values = np.append(0.0, 1.0 - np.clip(ratio[::-1], 0.0, 1.0) ** (1 / (lag - 1)))
     return Solution(values, vectors)
 
@@ -165,7 +177,9 @@ def find_visible_lag(subset: Subset, features: Features, k: int, lag: int) -> in
     values = solution.values
     if not subset.data.repeating:
         # New noise in each observation lowers all autocorrelations alike, but not their decay.
-        values = compute_implied_values(subset, combine_features(features, solution.vectors), 1)
+        values = compute_implied_values(
+            subset, combine_features(features, solution.vectors), 1
+        )
     while lag > 1 and max(1.0 - float(values.max()), 0.0) ** lag < MIN_CORRELATION:
         # Odd lags only: at even ones a function that changes sign in each step looks slow.
         lag -= 1 + lag % 2
@@ -180,13 +194,19 @@ def compute_implied_values(subset: Subset, functions: Features, lag: int) -> Arr
         variance = C.diagonal()
         varies = variance > 1e-9 * variance.max()
         # That of a constant is 1.
-        correlations.append(np.where(varies, R.diagonal() / np.maximum(variance, 1e-300), 1.0))
+        correlations.append(
+            np.where(varies, R.diagonal() / np.maximum(variance, 1e-300), 1.0)
+        )
     near, far = correlations
     ratio = far / np.where(near == 0, 1e-12, near)
     if subset.data.repeating:
         # Without noise, what is left of an eigenfunction at twice the lag is the square, however small.
-        ratio = np.where(near < MIN_CORRELATION, np.sign(near) * np.sqrt(np.maximum(far, 0)), ratio)
-    return 1.0 - (np.clip(ratio, 0.0, 1.0) ** (1 / lag) if lag > 1 else np.clip(ratio, -1.0, 1.0))
+        ratio = np.where(
+            near < MIN_CORRELATION, np.sign(near) * np.sqrt(np.maximum(far, 0)), ratio
+        )
+    return 1.0 - (
+        np.clip(ratio, 0.0, 1.0) ** (1 / lag) if lag > 1 else np.clip(ratio, -1.0, 1.0)
+    )
 
 
 def compute_long_lag_values(
@@ -200,10 +220,17 @@ def compute_long_lag_values(
     lag = 2 * lag
     while (slow := values[1:] * lag < 0.5).any():
         n_pairs = len(subset.pairs(2 * lag)[0])
-        if lag > max_lag if subset.data.repeating else n_pairs < 0.1 * len(subset.starts):
+        if (
+            lag > max_lag
+            if subset.data.repeating
+            else n_pairs < 0.1 * len(subset.starts)
+        ):
             break
         values = np.append(
-            0.0, np.where(slow, compute_implied_values(subset, functions, lag)[1:], values[1:])
+            0.0,
+            np.where(
+                slow, compute_implied_values(subset, functions, lag)[1:], values[1:]
+            ),
         )
         lag *= 2
     return values
@@ -221,7 +248,10 @@ def compute_held_score(train: Array, held: Array, k: int) -> float:
     mean = train.mean(axis=0)
     covariances = []
     for f, g in (np.split(outputs - mean, 2) for outputs in (train, held)):
-        covariances += [(f.T @ f + g.T @ g) / (2 * len(f)), (f.T @ g + g.T @ f) / (2 * len(f))]
+        covariances += [
+            (f.T @ f + g.T @ g) / (2 * len(f)),
+            (f.T @ g + g.T @ f) / (2 * len(f)),
+        ]
     C, R, C_held, R_held = covariances
     size, axes = find_principal_axes(C)
     S = axes / np.sqrt(size)
@@ -232,7 +262,10 @@ def compute_held_score(train: Array, held: Array, k: int) -> float:
 def tabulate_features(encode: Features, n: int) -> Features:
     """Features by number of n observations, each computed once and stored."""
     numbers = np.arange(n)
-    blocks = [encode(numbers[low : low + BLOCK]).astype(np.float32) for low in range(0, n, BLOCK)]
+    blocks = [
+        encode(numbers[low : low + BLOCK]).astype(np.float32)
+        for low in range(0, n, BLOCK)
+    ]
     table = np.concatenate(blocks)
     return lambda numbers: table[numbers].astype(np.float64)
 

@@ -105,14 +105,26 @@ def learn(
     >>> spectrum.vectors.shape, spectrum.n_zero, bool(spectrum.certificate.resolved.all())
     ((769, 4), 1, True)
     """
-    k, batch, lag = check_int("k", k, 2), check_int("batch", batch), check_int("lag", lag)
-    check_float("rate", rate, above=0), check_float("discount", discount, minimum=0, below=1)
+    k, batch, lag = (
+        check_int("k", k, 2),
+        check_int("batch", batch),
+        check_int("lag", lag),
+    )
+    (
+        check_float("rate", rate, above=0),
+        check_float("discount", discount, minimum=0, below=1),
+    )
     check_float("seconds", seconds, above=0)
     data = Dataset.of(transitions)
     if not (data.before != data.after).any():
-        raise ValueError(f"none of {len(data)} transitions changes the observation: nothing to learn")
+        raise ValueError(
+            f"none of {len(data)} transitions changes the observation: nothing to learn"
+        )
     if data.repeating:
-        logger.info("%r: they repeat exactly, so a table of them (number them) is exact and faster", data)
+        logger.info(
+            "%r: they repeat exactly, so a table of them (number them) is exact and faster",
+            data,
+        )
     with use_one_thread():
         trainer = Trainer(data, k, encoder, lag, recognise, make_generator(rng))
         if steps is None:
@@ -124,23 +136,38 @@ class Trainer:
     """One training run: an encoder with its weights, the data and their subsets; parameters as in `learn`."""
 
     def __init__(
-        self, data: Dataset, k: int, encoder: Any, lag: int, recognise: bool, rng: np.random.Generator
+        self,
+        data: Dataset,
+        k: int,
+        encoder: Any,
+        lag: int,
+        recognise: bool,
+        rng: np.random.Generator,
     ) -> None:
         self.data, self.k, self.rng = data, k, rng
         offset = int(rng.integers(4))
-        self.train_subset, self.held_subset = data.split(False, offset), data.split(True, offset)
+        self.train_subset, self.held_subset = (
+            data.split(False, offset),
+            data.split(True, offset),
+        )
         # Components of noisy observations need a larger sample.
         n = len(data.observations)
-        sample_rows = np.sort(rng.choice(n, min(n, 4096 if data.repeating else 16_384), replace=False))
+        sample_rows = np.sort(
+            rng.choice(n, min(n, 4096 if data.repeating else 16_384), replace=False)
+        )
         sample = data.observations[sample_rows]
         if isinstance(encoder, Encoder):
             self.encoder = encoder.copy_for(sample)
         else:
-            self.encoder = initialize_encoder(encoder, sample, _estimate_steps(data), not data.repeating, rng)
+            self.encoder = initialize_encoder(
+                encoder, sample, _estimate_steps(data), not data.repeating, rng
+            )
         self.weights = self.encoder.trainable()
         m = self.encoder.recipe["hidden"][-1]
         if len(data) < 2 * m:
-            raise ValueError(f"at least {2 * m} transitions are needed for {m} features, got {len(data)}")
+            raise ValueError(
+                f"at least {2 * m} transitions are needed for {m} features, got {len(data)}"
+            )
         # More functions are trained than are asked for.
         head = rng.standard_normal((m, max(16, k + 6))) / np.sqrt(m)
         self.head = torch.from_numpy(head.astype(np.float32)).requires_grad_()
@@ -149,7 +176,10 @@ class Trainer:
         self.noise = 0.6 if is_noisy else 0.0
         # A shorter lag of the Ritz step where few trajectories are long enough.
         n_pairs = len(self.held_subset.starts) // 3
-        longest = min(subset.find_longest_lag(n_pairs) for subset in (self.train_subset, self.held_subset))
+        longest = min(
+            subset.find_longest_lag(n_pairs)
+            for subset in (self.train_subset, self.held_subset)
+        )
         self.lag = max(1, min(lag, longest // 2))
         self.inputs = self._prepare_inputs()
         if is_noisy and recognise:
@@ -166,26 +196,42 @@ class Trainer:
         # Along the components noise has about one size, but inputs are scaled to variance 1.
         scale = np.linalg.norm(self.encoder.arrays["components"], axis=0)
         labels = recognition.find_classes(x / scale, *data.all.pairs(1), self.rng)
-        if labels is None or not self.k <= labels.max() + 1 < data.repeating_below * len(data):
+        if (
+            labels is None
+            or not self.k <= labels.max() + 1 < data.repeating_below * len(data)
+        ):
             return
         first = np.unique(labels, return_index=True)[1]
         logger.info("%d noisy observations show %d states", len(x), len(first))
-        self.inputs = torch.from_numpy(recognition.compute_class_means(x, labels)[0]).__getitem__
+        self.inputs = torch.from_numpy(
+            recognition.compute_class_means(x, labels)[0]
+        ).__getitem__
         before, after = labels[data.before], labels[data.after]
-        self.data = replace(data, observations=data.observations[first], before=before, after=after)
-        self.train_subset, self.held_subset = (self.data.split(held, offset) for held in (False, True))
+        self.data = replace(
+            data, observations=data.observations[first], before=before, after=after
+        )
+        self.train_subset, self.held_subset = (
+            self.data.split(held, offset) for held in (False, True)
+        )
 
     def _prepare_inputs(self, block: int = 512) -> Callable[[Index], Any]:
         """Inputs of the trained layers by number of the observation; those of the own encoders are computed once."""
         observations, compute = self.data.observations, self.encoder.inputs
         if self.encoder.module is not None:
             return lambda numbers: compute(observations[numbers])
-        blocks = [compute(observations[low : low + block]) for low in range(0, len(observations), block)]
+        blocks = [
+            compute(observations[low : low + block])
+            for low in range(0, len(observations), block)
+        ]
         return torch.cat(blocks).__getitem__  # type: ignore[no-any-return]
 
     def estimate_step_seconds(self, batch: int) -> float:
         """Cost of a training step on a core of 4e10 operations per second, with an overhead of 3 ms."""
-        rows = min(2 * batch, len(self.data.observations)) if self.data.repeating else 2 * batch
+        rows = (
+            min(2 * batch, len(self.data.observations))
+            if self.data.repeating
+            else 2 * batch
+        )
         n_weights = sum(w.numel() for w in self.weights.values())
         frozen = 0.0 if self.encoder.module is None else 4e5
         return float(3e-3 + rows * (6.0 * n_weights + frozen) / 4e10)
@@ -196,12 +242,19 @@ class Trainer:
         x = self.inputs(distinct)
         if noise:
             seed = int(self.rng.integers(2**62))
-            x = x + noise * torch.randn(x.shape, generator=torch.Generator().manual_seed(seed))
+            x = x + noise * torch.randn(
+                x.shape, generator=torch.Generator().manual_seed(seed)
+            )
         outputs = self.encoder.compute_layers(x, self.weights)[-1] @ self.head
         return outputs.index_select(0, torch.from_numpy(inverse))
 
     def train(
-        self, n_steps: int, batch: int, rate: float, discount: float, progress: Progress | None
+        self,
+        n_steps: int,
+        batch: int,
+        rate: float,
+        discount: float,
+        progress: Progress | None,
     ) -> LearnedSpectrum:
         """Train, and return the spectrum of the weights with the best held-out score."""
         optimizer = Adam([*self.weights.values(), self.head])
@@ -209,17 +262,28 @@ class Trainer:
         best_score, best_weights, n_idle = -np.inf, self._copy_weights(), 0
         try:
             for step in range(n_steps):
-                pairs = np.concatenate(self.train_subset.draw(batch, discount, self.rng))
-                loss = -compute_vamp2_score(*self._compute_outputs(pairs, self.noise).split(batch))
+                pairs = np.concatenate(
+                    self.train_subset.draw(batch, discount, self.rng)
+                )
+                loss = -compute_vamp2_score(
+                    *self._compute_outputs(pairs, self.noise).split(batch)
+                )
                 loss.backward()
                 optimizer.step(rate * (1.0 - step / n_steps))
                 if (step + 1) % check_every == 0 or step + 1 == n_steps:
                     with torch.no_grad():
-                        sides = [self._compute_outputs(x, 0.0).double().numpy() for x in self.check_pairs]
+                        sides = [
+                            self._compute_outputs(x, 0.0).double().numpy()
+                            for x in self.check_pairs
+                        ]
                     score = ritz.compute_held_score(sides[0], sides[1], self.k - 1)
                     n_idle += 1
                     if score > best_score:
-                        best_score, best_weights, n_idle = score, self._copy_weights(), 0
+                        best_score, best_weights, n_idle = (
+                            score,
+                            self._copy_weights(),
+                            0,
+                        )
                     # Noisy observations are memorised in the end: stop when the held-out score no longer rises.
                     if n_idle >= 6 and not self.data.repeating:
                         break
@@ -237,7 +301,9 @@ class Trainer:
         with torch.no_grad():
             for name, w in self.weights.items():
                 w.copy_(weights[name])
-        encoder = self.encoder.replace_weights({} if self.encoder.module is not None else self.weights)
+        encoder = self.encoder.replace_weights(
+            {} if self.encoder.module is not None else self.weights
+        )
         data, k, repeating = self.data, self.k, self.data.repeating
         n = len(data.observations)
 
@@ -264,24 +330,32 @@ class Trainer:
         # there is the better one. Where pairs are exact, it is the one to certify by, too.
         long_lag = ritz.compute_long_lag_values(data.all, functions, implied, lag)
         implied = long_lag if repeating else implied
-        use_ritz = ritz.find_resolved(solution.values, implied) & (solution.values * lag >= 0.5)
+        use_ritz = ritz.find_resolved(solution.values, implied) & (
+            solution.values * lag >= 0.5
+        )
         values = np.where(use_ritz, solution.values, long_lag)
         order = np.append(0, 1 + np.argsort(values[1:], kind="stable"))
         trained_functions = ritz.combine_features(features, trained.vectors[:, 1:])
         subsets = self.held_subset, self.train_subset
         held, best = (
-            ritz.compute_score(*ritz.compute_moments(subset, trained_functions, lag)[1:])
+            ritz.compute_score(
+                *ritz.compute_moments(subset, trained_functions, lag)[1:]
+            )
             for subset in subsets
         )
         compared = solution.values[order], implied[order]
         certificate = ritz.Certificate(held, best, *compared, lag, repeating)
         if not certificate.resolved.all():
-            names = ", ".join(f"e{i + 1}" for i in np.flatnonzero(~certificate.resolved))
+            names = ", ".join(
+                f"e{i + 1}" for i in np.flatnonzero(~certificate.resolved)
+            )
             logger.warning("not resolved: %s; train longer, or use more data", names)
         # The largest value of each function is positive.
         vectors = solution.vectors[:, order]
         f = features(np.arange(min(n, 25_000))) @ vectors
-        vectors = vectors * np.where(f[np.abs(f).argmax(axis=0), np.arange(k)] < 0, -1.0, 1.0)
+        vectors = vectors * np.where(
+            f[np.abs(f).argmax(axis=0), np.arange(k)] < 0, -1.0, 1.0
+        )
         # They lie in the span of the last layer, after which the encoder's features have others.
         vectors = np.pad(vectors, ((0, encoder.n_features - len(vectors)), (0, 0)))
         results: Any = {"features": encoder, "certificate": certificate}
@@ -335,4 +409,9 @@ def _estimate_steps(data: Dataset) -> NDArray[np.float64]:
     rows = np.arange(0, len(data), max(1, len(data) // 20_000))
     after = data.observations[data.after[rows]].astype(np.float64)
     change = np.abs(after - data.observations[data.before[rows]])
-    return np.array([np.median(column[column > 0]) if (column > 0).any() else 1.0 for column in change.T])
+    return np.array(
+        [
+            np.median(column[column > 0]) if (column > 0).any() else 1.0
+            for column in change.T
+        ]
+    )

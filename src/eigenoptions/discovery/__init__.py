@@ -19,7 +19,13 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.sparse.csgraph import connected_components
 
-from eigenoptions._validation import Progress, check_choice, check_int, check_settings, make_generator
+from eigenoptions._validation import (
+    Progress,
+    check_choice,
+    check_int,
+    check_settings,
+    make_generator,
+)
 from eigenoptions.discovery.goals import TooFewOptionsError
 from eigenoptions.discovery.methods import METHODS, Method
 from eigenoptions.mdp import MDP, graph, maze
@@ -38,11 +44,21 @@ log = logging.getLogger("eigenoptions")
 
 @overload
 def discover(
-    source: MDP, n_options: int | None = ..., method: str = ..., *, gamma: float | None = ..., **settings: Any
+    source: MDP,
+    n_options: int | None = ...,
+    method: str = ...,
+    *,
+    gamma: float | None = ...,
+    **settings: Any,
 ) -> OptionSet: ...
 @overload
 def discover(
-    source: Any, n_options: int | None = ..., method: str = ..., *, gamma: float | None = ..., **settings: Any
+    source: Any,
+    n_options: int | None = ...,
+    method: str = ...,
+    *,
+    gamma: float | None = ...,
+    **settings: Any,
 ) -> OptionSet | LinearOptionSet: ...
 def discover(
     source: Any,
@@ -99,17 +115,27 @@ def discover(
     chosen = METHODS[check_choice("method", method, METHODS)]
     if isinstance(source, str | Path) and not is_environment_id(source):
         source = maze(source, rng=rng)
-    has_own_number = isinstance(source, MDP) or chosen.n_options is None or settings.get("features") == "deep"
+    has_own_number = (
+        isinstance(source, MDP)
+        or chosen.n_options is None
+        or settings.get("features") == "deep"
+    )
     data, kind = _read_source(source, settings, rng, progress)
 
     def derive(n: int | None) -> OptionSet | LinearOptionSet:
         if isinstance(data, MDP):
             about, is_environment = {"source": kind}, not isinstance(source, MDP)
-            return _discover_table(data, n, chosen, gamma, rng, progress, settings, about, is_environment)
-        return discover_samples(data, n, chosen, gamma=gamma, rng=rng, progress=progress, **settings)
+            return _discover_table(
+                data, n, chosen, gamma, rng, progress, settings, about, is_environment
+            )
+        return discover_samples(
+            data, n, chosen, gamma=gamma, rng=rng, progress=progress, **settings
+        )
 
     if n_options is not None or has_own_number:
-        options = derive(None if n_options is None else check_int("n_options", n_options))
+        options = derive(
+            None if n_options is None else check_int("n_options", n_options)
+        )
     else:
         options = derive_at_most(32, derive)
     if getattr(options, "kind", "") == "look-ahead" and hasattr(source, "step"):
@@ -129,7 +155,10 @@ def derive_at_most(n_options: int, derive: Callable[[int], Any]) -> Any:
 
 
 def _read_source(
-    source: Any, settings: dict[str, Any], rng: int | np.random.Generator, progress: Progress | None
+    source: Any,
+    settings: dict[str, Any],
+    rng: int | np.random.Generator,
+    progress: Progress | None,
 ) -> tuple[MDP | Samples, str]:
     """The MDP or the samples of a source, and where they come from; takes the settings of sampling out."""
     wants_samples = "steps" in settings or "features" in settings
@@ -138,15 +167,26 @@ def _read_source(
 
     from eigenoptions.discovery import sampling
 
-    if not (isinstance(source, MDP | str) or callable(source) or hasattr(source, "step")):
-        sizes = {name: settings.pop(name) for name in ("space", "n_actions") if name in settings}
+    if not (
+        isinstance(source, MDP | str) or callable(source) or hasattr(source, "step")
+    ):
+        sizes = {
+            name: settings.pop(name)
+            for name in ("space", "n_actions")
+            if name in settings
+        }
         return sampling.read_samples(source, **sizes), "samples"
-    if not wants_samples and (table := sampling.read_environment(source, progress)) is not None:
+    if (
+        not wants_samples
+        and (table := sampling.read_environment(source, progress)) is not None
+    ):
         return table
     names = ("steps", "n_envs", "max_episode_steps")
     collecting = {name: settings.pop(name) for name in names if name in settings}
     features = settings.get("features")
-    return sampling.sample_environment(source, features, rng=rng, progress=progress, **collecting), "samples"
+    return sampling.sample_environment(
+        source, features, rng=rng, progress=progress, **collecting
+    ), "samples"
 
 
 def discover_samples(
@@ -164,8 +204,12 @@ def discover_samples(
 
     if settings.get("features") is not None or samples.n_states is None:
         if method.name != "eigen":
-            raise ValueError(f'method {method.name!r} needs numbered states: use method="eigen" for features')
-        return discover_linear(samples, n_options, gamma=gamma, rng=rng, progress=progress, **settings)
+            raise ValueError(
+                f'method {method.name!r} needs numbered states: use method="eigen" for features'
+            )
+        return discover_linear(
+            samples, n_options, gamma=gamma, rng=rng, progress=progress, **settings
+        )
     settings.pop("features", None)
     mdp = MDP.from_transitions(
         samples.transitions, samples.n_states, samples.n_actions, coords=samples.coords
@@ -182,13 +226,22 @@ def discover_samples(
     # A method knows only the states that the samples connect; in the others no option may start.
     states = np.flatnonzero(np.diff(graph(mdp).indptr))
     if not len(states):
-        raise TooFewOptionsError("no transition leads from one state to another: sample more", 0)
+        raise TooFewOptionsError(
+            "no transition leads from one state to another: sample more", 0
+        )
     state_actions = (states[:, None] * mdp.n_actions + np.arange(mdp.n_actions)).ravel()
     coords = None if mdp.coords is None else mdp.coords[states]
     visited = MDP(mdp.transition[state_actions][:, states], coords=coords)
-    settings = {name: _restrict_array(value, states, mdp.n_states) for name, value in settings.items()}
-    options = _discover_table(visited, n_options, method, gamma, rng, progress, settings, provenance)
-    policy = np.full((len(options), mdp.n_states), TERMINATE, dtype=options.policy.dtype)
+    settings = {
+        name: _restrict_array(value, states, mdp.n_states)
+        for name, value in settings.items()
+    }
+    options = _discover_table(
+        visited, n_options, method, gamma, rng, progress, settings, provenance
+    )
+    policy = np.full(
+        (len(options), mdp.n_states), TERMINATE, dtype=options.policy.dtype
+    )
     value = np.zeros(policy.shape)
     policy[:, states], value[:, states] = options.policy, options.value
     purposes = tuple(_extend_purpose(p, states, mdp.n_states) for p in options.purposes)
@@ -215,8 +268,18 @@ def _discover_table(
     values = {"gamma": gamma, "progress": progress}
     shared = {name: value for name, value in values.items() if name in method.settings}
     result = method.function(mdp, n_options, make_generator(rng), **settings, **shared)
-    plain = {name: value for name, value in settings.items() if isinstance(value, str | bool | int | float)}
-    about = {"method": method.name, "gamma": gamma, "mdp": mdp.name, **plain, **provenance}
+    plain = {
+        name: value
+        for name, value in settings.items()
+        if isinstance(value, str | bool | int | float)
+    }
+    about = {
+        "method": method.name,
+        "gamma": gamma,
+        "mdp": mdp.name,
+        **plain,
+        **provenance,
+    }
     if isinstance(result, OptionSet):
         return replace(result, provenance=about)
     options = solve(mdp, result, gamma, provenance=about, progress=progress)
@@ -229,8 +292,12 @@ def _discover_table(
         # No eigenvector of this one has a local maximum where it is negative.
         log.info(f'{stop}: operator="random-walk" takes the place of "normalized"')
         settings = {**settings, "operator": "random-walk"}
-        return _discover_table(mdp, n_options, method, gamma, rng, progress, settings, provenance)
-    log.warning(f'{stop} ({", ".join(wrong[:3])}): try a larger gamma (0.99) or operator="random-walk"')
+        return _discover_table(
+            mdp, n_options, method, gamma, rng, progress, settings, provenance
+        )
+    log.warning(
+        f'{stop} ({", ".join(wrong[:3])}): try a larger gamma (0.99) or operator="random-walk"'
+    )
     return options
 
 
@@ -245,7 +312,9 @@ def _find_wrong_ends(options: OptionSet) -> list[str]:
             continue
         if component is None:
             # Only states count that lead to the other end and back: elsewhere no setting changes where options stop.
-            component = connected_components(uniform_walk(options.mdp), connection="strong")[1]
+            component = connected_components(
+                uniform_walk(options.mdp), connection="strong"
+            )[1]
         ends = ends & (component == component[potential.argmax()])
         if 2 * np.count_nonzero(negative & ends) > np.count_nonzero(ends):
             wrong.append(purpose.label)
@@ -260,7 +329,11 @@ def is_environment_id(source: str | Path) -> bool:
     """
     # An optional module, an optional namespace, a name and a version.
     pattern = r"([\w.]+:)?([\w-]+/)?[\w.-]+-v\d+"
-    return isinstance(source, str) and bool(re.fullmatch(pattern, source)) and not Path(source).is_file()
+    return (
+        isinstance(source, str)
+        and bool(re.fullmatch(pattern, source))
+        and not Path(source).is_file()
+    )
 
 
 def _restrict_array(value: Any, states: NDArray[np.intp], n_states: int) -> Any:
@@ -272,7 +345,9 @@ def _restrict_array(value: Any, states: NDArray[np.intp], n_states: int) -> Any:
     return value
 
 
-def _extend_purpose(purpose: Purpose, states: NDArray[np.intp], n_states: int) -> Purpose:
+def _extend_purpose(
+    purpose: Purpose, states: NDArray[np.intp], n_states: int
+) -> Purpose:
     """A purpose on some states as one on all; its option starts in these states only."""
     potential, initiation = np.zeros(n_states), np.zeros(n_states, dtype=np.bool_)
     potential[states] = purpose.potential
@@ -282,4 +357,6 @@ def _extend_purpose(purpose: Purpose, states: NDArray[np.intp], n_states: int) -
         # A label that follows from the goal follows from its number among all states.
         label = "" if label == f"goal {goal}" else label
         goal = int(states[goal])
-    return replace(purpose, potential=potential, initiation=initiation, goal=goal, label=label)
+    return replace(
+        purpose, potential=potential, initiation=initiation, goal=goal, label=label
+    )

@@ -19,7 +19,11 @@ from eigenoptions._validation import check_int, make_generator
 from eigenoptions.discovery import derive_at_most, discover_samples
 from eigenoptions.discovery.goals import TooFewOptionsError
 from eigenoptions.discovery.methods import get_method
-from eigenoptions.discovery.sampling import Samples, find_rare_transitions, sample_environment
+from eigenoptions.discovery.sampling import (
+    Samples,
+    find_rare_transitions,
+    sample_environment,
+)
 from eigenoptions.features import Map
 from eigenoptions.mdp import MDP, Transitions
 from eigenoptions.options import OptionSet
@@ -102,31 +106,54 @@ def cycle(
     check_int("steps", steps)
     chosen, generator = get_method(method), make_generator(rng)
     exploration = resolve_exploration(None, option_chance, stop_chance)
-    choice: Any = {"option_chance": exploration.option_chance, "stop_chance": exploration.stop_chance}
+    choice: Any = {
+        "option_chance": exploration.option_chance,
+        "stop_chance": exploration.stop_chance,
+    }
     choice["rng"] = generator
     is_table = isinstance(env, MDP)
-    envs, owned = (env, False) if is_table else make_vector_env(env, n_envs, max_episode_steps)
+    envs, owned = (
+        (env, False) if is_table else make_vector_env(env, n_envs, max_episode_steps)
+    )
     batches: list[Transitions] = []
     options, start = None, None
     with closing(envs) if owned else nullcontext():
-        for i in count(1) if rounds is None else range(1, check_int("rounds", rounds) + 1):
+        for i in (
+            count(1) if rounds is None else range(1, check_int("rounds", rounds) + 1)
+        ):
             if is_table:
-                batch = walk(env, steps, options, begin=start, max_episode_steps=max_episode_steps, **choice)
+                batch = walk(
+                    env,
+                    steps,
+                    options,
+                    begin=start,
+                    max_episode_steps=max_episode_steps,
+                    **choice,
+                )
                 start = None if batch.terminated[-1] else int(batch.next_obs[-1])
                 samples = Samples(batch, env.n_actions, env.n_states, coords=env.coords)
             else:
-                samples = sample_environment(envs, features, steps=steps, policy=options, **choice)
+                samples = sample_environment(
+                    envs, features, steps=steps, policy=options, **choice
+                )
             batches.append(samples.transitions)
             samples = replace(samples, transitions=Transitions.of(batches))
-            derive: Any = {"features": features, "rng": generator.spawn(1)[0], **settings}
+            derive: Any = {
+                "features": features,
+                "rng": generator.spawn(1)[0],
+                **settings,
+            }
             try:
                 options = derive_at_most(
-                    n_options, partial(discover_samples, samples, method=chosen, **derive)
+                    n_options,
+                    partial(discover_samples, samples, method=chosen, **derive),
                 )
             except TooFewOptionsError:
                 options = None
             transitions = samples.transitions
             seen: Any = np.union1d(transitions.obs, transitions.next_obs)
             if not isinstance(options, OptionSet) and transitions.obs.ndim > 1:
-                seen = find_rare_transitions(transitions, getattr(options, "features", None), per_cell=1)
+                seen = find_rare_transitions(
+                    transitions, getattr(options, "features", None), per_cell=1
+                )
             yield Snapshot(i, i * steps, len(seen), batches[-1], options)

@@ -35,7 +35,10 @@ def make_goal_purposes(mdp: MDP, goals: Iterable[int]) -> list[Purpose]:
     ['goal 2', 'goal 0']
     """
     states = np.arange(mdp.n_states)
-    return [Purpose((states == goal).astype(np.float64), goal=int(goal), exact=True) for goal in goals]
+    return [
+        Purpose((states == goal).astype(np.float64), goal=int(goal), exact=True)
+        for goal in goals
+    ]
 
 
 def find_local_maxima(W: csr_array, score: Array) -> NDArray[np.intp]:
@@ -48,7 +51,9 @@ def find_local_maxima(W: csr_array, score: Array) -> NDArray[np.intp]:
     [2, 0]
     """
     order = np.argsort(score, kind="stable")
-    rises = np.diff(score[order]) > TIE * max(float(np.abs(score).max(initial=0.0)), 1e-300)
+    rises = np.diff(score[order]) > TIE * max(
+        float(np.abs(score).max(initial=0.0)), 1e-300
+    )
     rank = np.empty(len(score), dtype=np.intp)
     rank[order] = np.concatenate([[0], np.cumsum(rises)])
     states = np.repeat(np.arange(len(score)), np.diff(W.indptr))
@@ -71,12 +76,17 @@ def find_first_maximum(score: Array, scale: float | None = None) -> int:
 
 
 def take_first(
-    n_options: int | None, candidates: list[Any], what: str, remedy: str = "ask for fewer"
+    n_options: int | None,
+    candidates: list[Any],
+    what: str,
+    remedy: str = "ask for fewer",
 ) -> list[Any]:
     """The first `n_options` candidates, None for all; TooFewOptionsError where there are fewer."""
     if n_options is not None and n_options > len(candidates):
         limit = f"1..{len(candidates)}, the number of {what}"
-        raise TooFewOptionsError(f"n_options must be in {limit}, got {n_options}; {remedy}", len(candidates))
+        raise TooFewOptionsError(
+            f"n_options must be in {limit}, got {n_options}; {remedy}", len(candidates)
+        )
     return candidates[:n_options]
 
 

@@ -45,4 +45,8 @@ def mdp_with_options(mdp: MDP, options: OptionSet) -> MDP:
     # Rows of actions come first, then those of each option; they are put into the order of states.
     action_rows = np.arange(n * A).reshape(n, A)
     option_rows = n * A + np.arange(len(policy)) * n + np.arange(n)[:, None]
-    return replace(mdp, transition=moves[np.hstack([action_rows, option_rows]).ravel()], reward=None)
+    return replace(
+        mdp,
+        transition=moves[np.hstack([action_rows, option_rows]).ravel()],
+        reward=None,
+    )

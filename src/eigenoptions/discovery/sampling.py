@@ -52,20 +52,34 @@ def read_samples(data: Any, space: Any = None, n_actions: int | None = None) -> 
     if not len(transitions):
         raise ValueError("there are no transitions: collect some")
     space = declared_space if space is None else space
-    n_actions = declared_actions if n_actions is None else check_int("n_actions", n_actions)
+    n_actions = (
+        declared_actions if n_actions is None else check_int("n_actions", n_actions)
+    )
     n_states = count_states(space)
     if space is None or n_actions is None:
         log.warning(
             "n_actions or the observation space were inferred from the data, which need not show all: pass n_actions= "
             "and space= to be safe"
         )
-    if space is None and transitions.obs.ndim == 1 and transitions.obs.dtype.kind in "iu":
+    if (
+        space is None
+        and transitions.obs.ndim == 1
+        and transitions.obs.dtype.kind in "iu"
+    ):
         n_states = int(max(transitions.obs.max(), transitions.next_obs.max())) + 1
     if transitions.obs.dtype.kind == "U":
         n_states = len(np.unique([transitions.obs, transitions.next_obs]))
     if n_actions is None:
-        n_actions = check_int("n_actions", int(transitions.action.max()) + 1, maximum=1 << 20)
-    return Samples(transitions, n_actions, n_states, space, provenance={"transitions": len(transitions)})
+        n_actions = check_int(
+            "n_actions", int(transitions.action.max()) + 1, maximum=1 << 20
+        )
+    return Samples(
+        transitions,
+        n_actions,
+        n_states,
+        space,
+        provenance={"transitions": len(transitions)},
+    )
 
 
 def read_environment(
@@ -91,17 +105,36 @@ def read_environment(
             if mdp is None and getattr(space.dtype, "kind", "") == "f":
                 raise ValueError("observations are continuous")
             if mdp is None:
-                mdp, kind = from_env(env, progress=progress, max_states=max_states), "explored"
+                mdp, kind = (
+                    from_env(env, progress=progress, max_states=max_states),
+                    "explored",
+                )
         except ValueError as error:
             if is_array_space(space):
-                log.info("%s is sampled, since it has no table and cannot be explored: %s", name, error)
+                log.info(
+                    "%s is sampled, since it has no table and cannot be explored: %s",
+                    name,
+                    error,
+                )
                 return None
             if not isinstance(error, StateLimitReached):
                 raise
             mdp, kind = error.mdp, "explored"
-            log.warning("%s has more states: options are of the %d found first", name, mdp.n_states)
-        layout = ", the layout of seed 0" if (mdp.recognition or {}).get("layout") else ""
-        log.info("%s: %d states (%s%s); give steps= to sample it", name, mdp.n_states, kind, layout)
+            log.warning(
+                "%s has more states: options are of the %d found first",
+                name,
+                mdp.n_states,
+            )
+        layout = (
+            ", the layout of seed 0" if (mdp.recognition or {}).get("layout") else ""
+        )
+        log.info(
+            "%s: %d states (%s%s); give steps= to sample it",
+            name,
+            mdp.n_states,
+            kind,
+            layout,
+        )
         return mdp, kind
 
 
@@ -174,7 +207,11 @@ def sample_environment(
             None if applied else space,
             coords=mdp.coords if mdp is not None and mdp.n_states == n_states else None,
             features=applied,
-            provenance={"transitions": len(transitions), "environment": name, "steps": int(steps)},
+            provenance={
+                "transitions": len(transitions),
+                "environment": name,
+                "steps": int(steps),
+            },
         )
 
 
@@ -225,15 +262,24 @@ def discover_linear(
         (its `steps` is called `training_steps`), and of `options.linear.fit`.
     """
     check_choice("policy", policy, ("learned", "look-ahead"))
-    is_memory = samples.transitions.obs.dtype == np.uint8 and samples.transitions.obs.ndim == 2
+    is_memory = (
+        samples.transitions.obs.dtype == np.uint8 and samples.transitions.obs.ndim == 2
+    )
     features = samples.features or features or ("bits" if is_memory else "fourier")
     names: list[str] = []
     if isinstance(features, str):
         feature_map = get_feature_map(features)
-        all_names = getattr(feature_map, "settings", None) or [field.name for field in fields(feature_map)]
+        all_names = getattr(feature_map, "settings", None) or [
+            field.name for field in fields(feature_map)
+        ]
         names = [name for name in all_names if name not in ("low", "high", "n_states")]
     mapping = {name: settings.pop(name) for name in names if name in settings}
-    check_settings("discovery in features", settings, ("iterations", "ridge", "stop", "parts"), names)
+    check_settings(
+        "discovery in features",
+        settings,
+        ("iterations", "ridge", "stop", "parts"),
+        names,
+    )
     provenance = {"method": "eigen", "source": "samples", **samples.provenance}
     signs: Any = {"both_signs": both_signs, "skip_zero": skip_zero}
     if features == "deep":
@@ -241,12 +287,19 @@ def discover_linear(
         from eigenoptions.deep.dataset import Dataset
 
         data = Dataset.of(samples.transitions)
-        n_vectors = 8 if n_options is None else -(-n_options // (2 if both_signs else 1))
+        n_vectors = (
+            8 if n_options is None else -(-n_options // (2 if both_signs else 1))
+        )
         if "training_steps" in mapping:
             mapping["steps"] = mapping.pop("training_steps")
-        learned: Any = learn(data, n_vectors + skip_zero, rng=rng, progress=progress, **mapping)
+        learned: Any = learn(
+            data, n_vectors + skip_zero, rng=rng, progress=progress, **mapping
+        )
         purposes = eigenpurposes(learned, **signs)[:n_options]
-        certificate = {"resolved": learned.certificate.resolved.tolist(), "score": learned.certificate.score}
+        certificate = {
+            "resolved": learned.certificate.resolved.tolist(),
+            "score": learned.certificate.score,
+        }
         provenance |= {"operator": "learned", "certificate": certificate}
         phi: Any = learned.features
         observations, numbered = data.sample(20_000)
@@ -258,27 +311,46 @@ def discover_linear(
             space = None if hasattr(samples.space, "nvec") else samples.space
             phi = make_features(phi, space, samples.transitions.obs, **mapping)
         kept = find_rare_transitions(samples.transitions, phi, per_cell)
-        obs, action, next_obs, terminated = (column[kept] for column in vars(samples.transitions).values())
+        obs, action, next_obs, terminated = (
+            column[kept] for column in vars(samples.transitions).values()
+        )
         # Each observation is mapped once: what follows looks its features up.
         observations = np.concatenate([obs, next_obs])
         before, after = np.arange(2 * len(kept)).reshape(2, -1)
         numbered = Transitions(before, action, after, terminated)
-        table = observations if samples.features else compute_features(phi, observations)
-        purposes = eigenpurposes(feature_spectrum(numbered, table.__getitem__, whiten=whiten), **signs)
-        purposes = take_first(n_options, purposes, "signs and eigenvectors of these transitions")
+        table = (
+            observations if samples.features else compute_features(phi, observations)
+        )
+        purposes = eigenpurposes(
+            feature_spectrum(numbered, table.__getitem__, whiten=whiten), **signs
+        )
+        purposes = take_first(
+            n_options, purposes, "signs and eigenvectors of these transitions"
+        )
         provenance |= {"operator": "incidence", "whiten": whiten}
     if policy == "look-ahead":
-        return LinearOptionSet(tuple(purposes), phi, samples.n_actions, provenance=provenance)
+        return LinearOptionSet(
+            tuple(purposes), phi, samples.n_actions, provenance=provenance
+        )
     if gamma is None:
         gamma = 0.9 if features == "deep" else 0.99
-    settings |= {"n_actions": samples.n_actions, "gamma": gamma, "provenance": provenance}
-    options = replace(fit(numbered, purposes, table.__getitem__, **settings), features=phi)
+    settings |= {
+        "n_actions": samples.n_actions,
+        "gamma": gamma,
+        "provenance": provenance,
+    }
+    options = replace(
+        fit(numbered, purposes, table.__getitem__, **settings), features=phi
+    )
     # Values on trained features are never exact: an option whose potential no longer rises could run for ever.
     return options.with_termination(patience=8) if features == "deep" else options
 
 
 def find_rare_transitions(
-    transitions: Transitions, features: Map | None, per_cell: int | None = 4, n_cells: int = 40
+    transitions: Transitions,
+    features: Map | None,
+    per_cell: int | None = 4,
+    n_cells: int = 40,
 ) -> NDArray[np.intp]:
     """Numbers of the first `per_cell` transitions of each action in each cell of the observations.
 
@@ -291,10 +363,15 @@ def find_rare_transitions(
     check_int("per_cell", per_cell)
     low, high = getattr(features, "low", None), getattr(features, "high", None)
     if low is None or high is None:
-        low, high = (find(obs.reshape(len(obs), -1), axis=0).astype(float) for find in (np.min, np.max))
+        low, high = (
+            find(obs.reshape(len(obs), -1), axis=0).astype(float)
+            for find in (np.min, np.max)
+        )
     n_dimensions = flatten_observations(obs[:1]).shape[1]
     if n_dimensions != len(low):
-        raise ValueError(f"observations must have {len(low)} dimensions, got {n_dimensions}")
+        raise ValueError(
+            f"observations must have {len(low)} dimensions, got {n_dimensions}"
+        )
     extent = np.subtract(high, low)
     scale = n_cells / np.where(extent > 0, extent, 1.0)
     # A cell and an action are one number, their hash.
@@ -302,7 +379,10 @@ def find_rare_transitions(
     # In blocks: as floats, images would need eight times their memory.
     blocks = (flatten_observations(obs[i : i + 256]) for i in range(0, len(obs), 256))
     cells = (np.floor((block - low) * scale).astype(np.int64) for block in blocks)
-    key = np.concatenate([cell @ weights[1:] for cell in cells]) + transitions.action * weights[0]
+    key = (
+        np.concatenate([cell @ weights[1:] for cell in cells])
+        + transitions.action * weights[0]
+    )
     order = np.argsort(key, kind="stable")
     first = np.flatnonzero(np.diff(key[order], prepend=~key[order[:1]]))
     rank = np.arange(len(key)) - np.repeat(first, np.diff(first, append=len(key)))

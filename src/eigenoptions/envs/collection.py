@@ -13,7 +13,13 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
 from eigenoptions._validation import check_int, make_generator, set_readonly
-from eigenoptions.envs.sources import Source, count_actions, env_name, make_env, make_vector_env
+from eigenoptions.envs.sources import (
+    Source,
+    count_actions,
+    env_name,
+    make_env,
+    make_vector_env,
+)
 from eigenoptions.envs.vector import OptionsVectorWrapper
 from eigenoptions.envs.wrapper import OptionsWrapper
 from eigenoptions.mdp import Transitions
@@ -78,12 +84,16 @@ def collect(
     try:
         n, n_actions = envs.num_envs, count_actions(envs)
         if policy is not None and not callable(policy):
-            envs = OptionsVectorWrapper(envs, policy, option_chance=option_chance, stop_chance=stop_chance)
+            envs = OptionsVectorWrapper(
+                envs, policy, option_chance=option_chance, stop_chance=stop_chance
+            )
             envs.action_space.seed(int(generator.integers(2**31)))
         store = _choose_storage(envs, features)
         mode = envs.metadata.get("autoreset_mode")
         if mode not in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
-            raise ValueError(f"the vector environment must reset by NEXT_STEP or SAME_STEP, not by {mode}")
+            raise ValueError(
+                f"the vector environment must reset by NEXT_STEP or SAME_STEP, not by {mode}"
+            )
         raw, _ = envs.reset(seed=int(generator.integers(2**31 - 1 - n)))
         obs, is_reset = store(raw), np.zeros(n, dtype=np.bool_)
         rows: list[tuple[NDArray[Any], ...]] = []
@@ -92,7 +102,11 @@ def collect(
             if policy is None:
                 actions = generator.integers(n_actions, size=n)
             else:
-                actions = _check_actions(policy(raw), n) if callable(policy) else envs.action_space.sample()
+                actions = (
+                    _check_actions(policy(raw), n)
+                    if callable(policy)
+                    else envs.action_space.sample()
+                )
             raw, _, terminated, truncated, infos = envs.step(actions)
             next_obs = last_obs = store(raw)
             ended = np.logical_or(terminated, truncated)
@@ -105,7 +119,9 @@ def collect(
             keep = np.flatnonzero(~is_reset)[: steps - n_rows]
             is_reset = ended if mode == AutoresetMode.NEXT_STEP else is_reset
             taken = infos.get("primitive_action", actions)
-            rows.append((obs[keep], taken[keep], last_obs[keep], np.asarray(terminated)[keep]))
+            rows.append(
+                (obs[keep], taken[keep], last_obs[keep], np.asarray(terminated)[keep])
+            )
             n_rows += len(keep)
             obs = next_obs
             if progress is not None and (n_rows % 1024 < len(keep) or n_rows == steps):
@@ -154,14 +170,22 @@ def run_options(
     check_int("rng", rng, 0)
     made = make_env(env)
     try:
-        stepped = OptionsWrapper(made, options, mode="step", max_duration=max_steps, option_chance=None)
+        stepped = OptionsWrapper(
+            made, options, mode="step", max_duration=max_steps, option_chance=None
+        )
         # The layout of options that belong to one.
         layout_seed = stepped._reader.recognition.get("seed")
         paths: list[list[NDArray[Any]]] = [[] for _ in options]
         for run, (i, its_paths) in product(range(runs), enumerate(paths)):
-            generator, action, ended = np.random.default_rng((rng, run)), stepped.n_primitive + i, False
+            generator, action, ended = (
+                np.random.default_rng((rng, run)),
+                stepped.n_primitive + i,
+                False,
+            )
             first_seed = int(generator.integers(2**31))
-            obs, info = stepped.reset(seed=first_seed if layout_seed is None else layout_seed)
+            obs, info = stepped.reset(
+                seed=first_seed if layout_seed is None else layout_seed
+            )
             path = [np.array(obs["observation"])]
             for _ in range(int(generator.integers(warm_up + 1))):
                 random_action = int(generator.integers(stepped.n_primitive))
@@ -181,7 +205,9 @@ def run_options(
     return paths
 
 
-def _choose_storage(envs: VectorEnv[Any, Any, Any], features: Any) -> Callable[[Any], NDArray[Any]]:
+def _choose_storage(
+    envs: VectorEnv[Any, Any, Any], features: Any
+) -> Callable[[Any], NDArray[Any]]:
     """Function from observations to the array that is stored: a copy, since environments may reuse their own."""
     space = envs.single_observation_space
     name = env_name(envs.envs[0] if hasattr(envs, "envs") else envs)
@@ -192,7 +218,9 @@ def _choose_storage(envs: VectorEnv[Any, Any, Any], features: Any) -> Callable[[
     def store(obs: Any) -> NDArray[Any]:
         array = np.array(obs if features is None else features(obs))
         if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise ValueError(f"{name} returned an observation with {array[~np.isfinite(array)][0]}")
+            raise ValueError(
+                f"{name} returned an observation with {array[~np.isfinite(array)][0]}"
+            )
         return array
 
     return store
@@ -201,5 +229,7 @@ def _choose_storage(envs: VectorEnv[Any, Any, Any], features: Any) -> Callable[[
 def _check_actions(actions: Any, n: int) -> NDArray[np.int64]:
     array = np.asarray(actions)
     if array.shape != (n,) or array.dtype.kind not in "iu":
-        raise ValueError(f"policy must return {n} integers, got {array.dtype} of shape {array.shape}")
+        raise ValueError(
+            f"policy must return {n} integers, got {array.dtype} of shape {array.shape}"
+        )
     return array.astype(np.int64)

@@ -84,12 +84,16 @@ def from_env(
         if seed is not None:
             check_int("seed", seed, 0)
         if (save is None) != (restore is None):
-            raise ValueError(f"save and restore go together, got only {'save' if save else 'restore'}")
+            raise ValueError(
+                f"save and restore go together, got only {'save' if save else 'restore'}"
+            )
         mdp = mdp_from_table(made) if key is None and save is None else None
         name, space = env_name(made), made.observation_space
         if mdp is not None:
             if mdp.n_states > max_states:
-                raise ValueError(f"max_states={max_states}, but {name} has {mdp.n_states} states")
+                raise ValueError(
+                    f"max_states={max_states}, but {name} has {mdp.n_states} states"
+                )
             return mdp
         by: str | Key = key or "observation"
         explored = made
@@ -100,9 +104,21 @@ def from_env(
             kind = f"no transition table and its observations are not finite ({' '.join(str(space).split())})"
             remedy = f"discover({name!r}) samples it, or give a function key(env, obs) to a hashable state"
             raise ValueError(f"{name} has {kind}: {remedy}")
-        mdp = explore(explored, by, save, restore, max_states=max_states, progress=progress, seed=seed)
+        mdp = explore(
+            explored,
+            by,
+            save,
+            restore,
+            max_states=max_states,
+            progress=progress,
+            seed=seed,
+        )
         log.info("%s: %d states found by exploration", name, mdp.n_states)
-        if by == "observation" and isinstance(space, Discrete) and space.n <= max_states:
+        if (
+            by == "observation"
+            and isinstance(space, Discrete)
+            and space.n <= max_states
+        ):
             return _keep_numbers(mdp, space)
         return mdp
     finally:
@@ -133,7 +149,9 @@ class FixedSeed(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self.seed = check_int("seed", seed, 0)
         self._rng = np.random.default_rng()
 
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: Any = None
+    ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode with the fixed seed."""
         if seed is not None:
             self._rng = np.random.default_rng(seed)
@@ -161,8 +179,12 @@ class Numbered(gym.ObservationWrapper[Any, Any, Any], RecordConstructorArgs):
     (0, 3)
     """
 
-    def __init__(self, env: str | gym.Env[Any, Any], seed: int = 0, **exploration: Any) -> None:
-        RecordConstructorArgs.__init__(self, _disable_deepcopy=True, seed=seed, **exploration)
+    def __init__(
+        self, env: str | gym.Env[Any, Any], seed: int = 0, **exploration: Any
+    ) -> None:
+        RecordConstructorArgs.__init__(
+            self, _disable_deepcopy=True, seed=seed, **exploration
+        )
         made = make_env(env)
         gym.ObservationWrapper.__init__(self, FixedSeed(made, seed))
         self.mdp = from_env(made, seed=seed, **exploration)
@@ -179,7 +201,9 @@ def mdp_from_table(env: gym.Env[Any, Any]) -> MDP | None:
     changing = None
     layer: Any = env
     while isinstance(layer, gym.Wrapper) and not isinstance(layer, Numbered):
-        is_passive = isinstance(layer, PASSIVE_WRAPPERS) or type(layer).step is gym.Wrapper.step
+        is_passive = (
+            isinstance(layer, PASSIVE_WRAPPERS) or type(layer).step is gym.Wrapper.step
+        )
         changing = changing if is_passive else layer
         layer = layer.env
     mdp, table = getattr(layer, "mdp", None), getattr(layer, "P", None)
@@ -207,12 +231,19 @@ def _keep_numbers(mdp: MDP, space: Any) -> MDP:
     """The same MDP with the environment's own numbers of states; those that were not found stay put."""
     numbers = np.array(mdp.states) - int(space.start)
     if not 0 <= numbers.min() <= numbers.max() < space.n:
-        raise ValueError(f"{mdp.name} has observations outside of its space {space}: correct that space")
+        raise ValueError(
+            f"{mdp.name} has observations outside of its space {space}: correct that space"
+        )
     successors = np.tile(np.arange(space.n)[:, None], mdp.n_actions)
     successors[numbers] = numbers[mdp.successors]
     observations = range(int(space.start), int(space.start + space.n))
-    fields: Any = {"states": observations, "recognition": mdp.recognition if space.start else None}
-    return MDP.from_successors(successors, start=int(numbers[0]), name=mdp.name, **fields)
+    fields: Any = {
+        "states": observations,
+        "recognition": mdp.recognition if space.start else None,
+    }
+    return MDP.from_successors(
+        successors, start=int(numbers[0]), name=mdp.name, **fields
+    )
 
 
 def _read_table(env: Any, P: Any, name: str) -> MDP:
@@ -226,16 +257,22 @@ def _read_table(env: Any, P: Any, name: str) -> MDP:
         for p, after, r, done in actions[a]
         if p > 0
     ]
-    row, after, p, reward, done = (np.array(part) for part in zip(*outcomes, strict=True))
+    row, after, p, reward, done = (
+        np.array(part) for part in zip(*outcomes, strict=True)
+    )
     before = row // n_actions
     last = max(after.max(), before.max())
     if after.min() < 0 or last >= n:
-        raise ValueError(f"the table of {name} has a state {last}, but there are {n} states")
+        raise ValueError(
+            f"the table of {name} has a state {last}, but there are {n} states"
+        )
     has_row = np.isin(np.arange(n), before)
     first = getattr(env, "initial_state_distrib", None)
     if first is None or np.shape(first) != (n,):
         # Without a known distribution, all states that are not only ends are equal.
-        first = np.isin(np.arange(n), np.setdiff1d(after[done], after[~done]), invert=True)
+        first = np.isin(
+            np.arange(n), np.setdiff1d(after[done], after[~done]), invert=True
+        )
     first = np.asarray(first, dtype=np.float64)
 
     # States where episodes end: reached by a last move, and never in the middle of an episode.
@@ -247,22 +284,40 @@ def _read_table(env: Any, P: Any, name: str) -> MDP:
     # Also past the end of an episode: Taxi's drive after the delivery.
     reached = reachable(_link(n, before, after), first > 0)
     if not reached.all():
-        log.info("%s: %d of %d states are never reached: they stay put", name, (~reached).sum(), n)
+        log.info(
+            "%s: %d of %d states are never reached: they stay put",
+            name,
+            (~reached).sum(),
+            n,
+        )
 
     acting = reached & ~is_end & has_row
     keep = acting[before]
     staying = np.flatnonzero(np.repeat(~acting, n_actions))
-    rows, columns = np.append(row[keep], staying), np.append(after[keep], staying // n_actions)
-    table = csr_array((np.append(p[keep], np.ones(len(staying))), (rows, columns)), shape=(n * n_actions, n))
+    rows, columns = (
+        np.append(row[keep], staying),
+        np.append(after[keep], staying // n_actions),
+    )
+    table = csr_array(
+        (np.append(p[keep], np.ones(len(staying))), (rows, columns)),
+        shape=(n * n_actions, n),
+    )
     # The mean reward of each action; ends of episodes and states never reached have none.
-    mean_reward = np.bincount(row[keep], p[keep] * reward[keep], minlength=n * n_actions).astype(np.float64)
+    mean_reward = np.bincount(
+        row[keep], p[keep] * reward[keep], minlength=n * n_actions
+    ).astype(np.float64)
     best = np.full(n, -np.inf)
     np.maximum.at(best, after[last_move], reward[last_move])
     best[~is_end] = -np.inf
     goals = np.flatnonzero((best == best.max()) & is_end)
     coords, legend = _place_states(env, n)
     goal = int(goals[0]) if len(goals) == 1 else None
-    fields: Any = {"coords": coords, "legend": legend, "name": name, "reward": mean_reward}
+    fields: Any = {
+        "coords": coords,
+        "legend": legend,
+        "name": name,
+        "reward": mean_reward,
+    }
     return MDP(table, start=int(np.argmax(first)), goal=goal, **fields)
 
 
@@ -275,13 +330,19 @@ def _place_states(env: Any, n: int) -> tuple[NDArray[np.int_] | None, str]:
     desc = getattr(env, "desc", None)
     shape = np.shape(desc) if desc is not None else getattr(env, "shape", None)
     if isinstance(shape, tuple) and len(shape) == 2 and int(np.prod(shape)) == n:
-        return np.stack(np.unravel_index(np.arange(n), shape), axis=1).astype(np.int64), ""
+        return np.stack(np.unravel_index(np.arange(n), shape), axis=1).astype(
+            np.int64
+        ), ""
     if all(hasattr(env, part) for part in ("decode", "locs", "max_row", "max_col")):
-        row, column, passenger, destination = np.array([list(env.decode(s)) for s in range(n)]).T
+        row, column, passenger, destination = np.array(
+            [list(env.decode(s)) for s in range(n)]
+        ).T
         height, width = env.max_row + 2, env.max_col + 2
         legend = (
             "one map per place of the passenger (columns R, G, Y, B, taxi) and destination (rows R, G, Y, B); "
             "4 pick up, 5 drop off"
         )
-        return np.stack([row + height * destination, column + width * passenger], axis=1), legend
+        return np.stack(
+            [row + height * destination, column + width * passenger], axis=1
+        ), legend
     return None, ""

@@ -16,7 +16,8 @@ from eigenoptions.mdp import maze as read_maze
 
 # Of wall, free cell, start, goal and agent.
 COLORS = np.array(
-    [(70, 70, 70), (255, 255, 255), (198, 219, 239), (116, 196, 118), (230, 97, 1)], dtype=np.uint8
+    [(70, 70, 70), (255, 255, 255), (198, 219, 239), (116, 196, 118), (230, 97, 1)],
+    dtype=np.uint8,
 )
 
 
@@ -60,21 +61,33 @@ class MazeEnv(gym.Env[Any, Any]):
         goal: int | None = None,
         render_mode: str | None = None,
     ) -> None:
-        self.mdp = (maze if isinstance(maze, MDP) else read_maze(maze)).with_task(start, goal)
+        self.mdp = (maze if isinstance(maze, MDP) else read_maze(maze)).with_task(
+            start, goal
+        )
         if render_mode is not None:
             check_choice("render_mode", render_mode, self.metadata["render_modes"])
             if self.mdp.coords is None:
-                raise ValueError("an MDP without coords cannot be rendered: leave out render_mode")
+                raise ValueError(
+                    "an MDP without coords cannot be rendered: leave out render_mode"
+                )
         self.render_mode, self.state = render_mode, 0
         self.observation_space = Discrete(self.mdp.n_states)
         self.action_space = Discrete(self.mdp.n_actions)
         states = np.arange(self.mdp.n_states)
         # Without a start, an episode begins in any state but the goal.
-        others = np.setdiff1d(states, [self.mdp.goal]) if self.mdp.goal is not None else states
-        self._starts = states[[self.mdp.start]] if self.mdp.start is not None else others
+        others = (
+            np.setdiff1d(states, [self.mdp.goal])
+            if self.mdp.goal is not None
+            else states
+        )
+        self._starts = (
+            states[[self.mdp.start]] if self.mdp.start is not None else others
+        )
         self._successors, self._n_actions = self.mdp.successors, self.mdp.n_actions
 
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[int, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: Any = None
+    ) -> tuple[int, dict[str, Any]]:
         """Put the agent at the start; ``options={"start": s}`` puts it in state s for this episode."""
         super().reset(seed=seed)
         start = (options or {}).get("start")
@@ -86,13 +99,17 @@ class MazeEnv(gym.Env[Any, Any]):
     def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
         """Take one action."""
         if not 0 <= action < self._n_actions:
-            raise ValueError(f"action must be in 0..{self._n_actions - 1}, got {action!r}")
+            raise ValueError(
+                f"action must be in 0..{self._n_actions - 1}, got {action!r}"
+            )
         if self._successors is not None:
             self.state = int(self._successors[self.state, action])
         else:
             table, row = self.mdp.transition, self.state * self._n_actions + int(action)
             outcomes = slice(table.indptr[row], table.indptr[row + 1])
-            self.state = int(self.np_random.choice(table.indices[outcomes], p=table.data[outcomes]))
+            self.state = int(
+                self.np_random.choice(table.indices[outcomes], p=table.data[outcomes])
+            )
         if self.state == self.mdp.goal:
             return self.state, 1.0, True, False, {}
         return self.state, 0.0, False, False, {}
@@ -114,4 +131,8 @@ class MazeEnv(gym.Env[Any, Any]):
             if state is not None:
                 color[grid == state] = number
         pixels_per_cell = max(1, min(24, 480 // max(grid.shape)))
-        return COLORS[color].repeat(pixels_per_cell, axis=0).repeat(pixels_per_cell, axis=1)
+        return (
+            COLORS[color]
+            .repeat(pixels_per_cell, axis=0)
+            .repeat(pixels_per_cell, axis=1)
+        )

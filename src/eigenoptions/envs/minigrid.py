@@ -19,7 +19,10 @@ LEGEND = (
 
 def is_minigrid(env: Any) -> bool:
     """Whether an unwrapped environment is one of MiniGrid's."""
-    return all(hasattr(env, part) for part in ("grid", "carrying", "agent_pos", "agent_dir", "gen_obs"))
+    return all(
+        hasattr(env, part)
+        for part in ("grid", "carrying", "agent_pos", "agent_dir", "gen_obs")
+    )
 
 
 def identify_state(env: Any) -> Hashable:
@@ -36,9 +39,16 @@ def identify_state(env: Any) -> Hashable:
         ]
     )
     done = tuple(
-        [_describe_memory(value) for part in _list_instructions(env) for value in _read_memory(part).values()]
+        [
+            _describe_memory(value)
+            for part in _list_instructions(env)
+            for value in _read_memory(part).values()
+        ]
     )
-    size, position = (env.grid.height, env.grid.width), map(int, (*env.agent_pos, env.agent_dir))
+    size, position = (
+        (env.grid.height, env.grid.width),
+        map(int, (*env.agent_pos, env.agent_dir)),
+    )
     return things, _describe_object(env.carrying), done, *size, *position
 
 
@@ -51,14 +61,27 @@ def identify_layout(env: Any) -> str | None:
         for cell, thing in enumerate(env.grid.grid)
         if thing is not None and thing.type in ("wall", "floor")
     ]
-    return hashlib.blake2b(repr((env.grid.width, fixed)).encode(), digest_size=8).hexdigest()
+    return hashlib.blake2b(
+        repr((env.grid.width, fixed)).encode(), digest_size=8
+    ).hexdigest()
 
 
 def save_state(env: Any) -> Any:
     """The present state, for `restore_state`."""
-    doors = [(door, door.is_open, door.is_locked) for door in env.grid.grid if hasattr(door, "is_locked")]
+    doors = [
+        (door, door.is_open, door.is_locked)
+        for door in env.grid.grid
+        if hasattr(door, "is_locked")
+    ]
     memory = [_read_memory(part) for part in _list_instructions(env)]
-    return env.grid.grid.copy(), doors, env.carrying, tuple(env.agent_pos), env.agent_dir, memory
+    return (
+        env.grid.grid.copy(),
+        doors,
+        env.carrying,
+        tuple(env.agent_pos),
+        env.agent_dir,
+        memory,
+    )
 
 
 def restore_state(env: Any, saved: Any) -> None:
@@ -91,14 +114,22 @@ def _describe_object(thing: Any) -> tuple[Hashable, ...]:
 
 def _describe_memory(value: Any) -> Hashable:
     """What an instruction remembers: an object, or whether it was a success."""
-    return _describe_object(value) if hasattr(value, "color") else value in (True, "success")
+    return (
+        _describe_object(value)
+        if hasattr(value, "color")
+        else value in (True, "success")
+    )
 
 
 def _list_instructions(env: Any) -> list[Any]:
     """BabyAI's instruction and the parts it consists of; none in other environments."""
     parts = [env.instrs] if hasattr(env, "instrs") else []
     for part in parts:
-        parts += [getattr(part, name) for name in ("instr_a", "instr_b") if hasattr(part, name)]
+        parts += [
+            getattr(part, name)
+            for name in ("instr_a", "instr_b")
+            if hasattr(part, name)
+        ]
     return parts
 
 

@@ -36,7 +36,9 @@ def make_hashable(obs: Any) -> Hashable:
     if isinstance(obs, tuple | list):
         return tuple(map(make_hashable, obs))
     if isinstance(obs, np.ndarray) and obs.size > 64:
-        return hashlib.blake2b(obs.astype(np.int64).tobytes(), digest_size=16).hexdigest()
+        return hashlib.blake2b(
+            obs.astype(np.int64).tobytes(), digest_size=16
+        ).hexdigest()
     if isinstance(obs, np.ndarray) and obs.ndim:
         return tuple(obs.ravel().tolist())
     return obs.item() if isinstance(obs, np.ndarray | np.generic) else obs  # type: ignore[no-any-return]
@@ -57,17 +59,27 @@ class StateReader:
 
     def __init__(self, options: Any, state: Callable[[Any], Any] | None = None) -> None:
         self.options, self.state = options, state
-        self.mdp: MDP | None = options if isinstance(options, MDP) else getattr(options, "mdp", None)
-        self.recognition = {} if self.mdp is None or state is not None else self.mdp.recognition or {}
+        self.mdp: MDP | None = (
+            options if isinstance(options, MDP) else getattr(options, "mdp", None)
+        )
+        self.recognition = (
+            {} if self.mdp is None or state is not None else self.mdp.recognition or {}
+        )
         self._n_states = 0 if self.mdp is None else self.mdp.n_states
         self._is_partial = self.recognition.get("partial", False)
         # Moves that were not sampled may still be possible.
         is_estimated = getattr(options, "provenance", {}).get("dynamics") == "estimated"
-        self.checks_moves = self.mdp is not None and not self._is_partial and not is_estimated
+        self.checks_moves = (
+            self.mdp is not None and not self._is_partial and not is_estimated
+        )
         if self.mdp is not None and self.recognition:
             by = self.recognition["by"]
-            self._key = by if callable(by) else KEYS[check_choice("recognition", by, KEYS)]
-            self._numbers = {key: number for number, key in enumerate(self.mdp.states or ())}
+            self._key = (
+                by if callable(by) else KEYS[check_choice("recognition", by, KEYS)]
+            )
+            self._numbers = {
+                key: number for number, key in enumerate(self.mdp.states or ())
+            }
 
     def read(self, env: Any, obs: Any, is_first: bool = False) -> Any:
         """What options act on at an observation of the environment; -1: a state that they do not know.
@@ -77,10 +89,14 @@ class StateReader:
         if self.recognition:
             layout = self.recognition.get("layout") if is_first else None
             if layout is not None and layout != minigrid.identify_layout(env.unwrapped):
-                raise ValueError(self._explain(env, "has another layout than that of the options"))
+                raise ValueError(
+                    self._explain(env, "has another layout than that of the options")
+                )
             number = self._numbers.get(self._key(env.unwrapped, obs), -1)
             if number < 0 and not self._is_partial:
-                raise ValueError(self._explain(env, "is in a state that these options do not know"))
+                raise ValueError(
+                    self._explain(env, "is in a state that these options do not know")
+                )
             return number
         value = obs if self.state is None else self.state(obs)
         return value if self.mdp is None else check_state(value, self._n_states)
@@ -88,44 +104,74 @@ class StateReader:
     def check_move(self, before: int, after: int, action: int | None = None) -> None:
         """Raise ValueError if no action (or not this one) leads from one state to the other in the options' MDP."""
         # Any action may fail to move.
-        if self.mdp is None or not self.checks_moves or (action is None and before == after):
+        if (
+            self.mdp is None
+            or not self.checks_moves
+            or (action is None and before == after)
+        ):
             return
         row, table = before * self.mdp.n_actions, self.mdp.transition
-        first, last = (row, row + self.mdp.n_actions) if action is None else (row + action, row + action + 1)
+        first, last = (
+            (row, row + self.mdp.n_actions)
+            if action is None
+            else (row + action, row + action + 1)
+        )
         successors = table.indices[table.indptr[first] : table.indptr[last]]
         # Where every action stays put, it may be that none was ever tried.
         if after not in successors and (successors != before).any():
             taken = "a step" if action is None else f"action {action}"
-            remedy = "discover options on this environment" if self.state is None else "correct state="
+            remedy = (
+                "discover options on this environment"
+                if self.state is None
+                else "correct state="
+            )
             move = f"{taken} led from state {before} to {after}, which never happens in {self.mdp!r}"
             raise ValueError(f"options of another state space: {move}; {remedy}")
 
     def _explain(self, env: Any, problem: str) -> str:
-        seed, remedy = self.recognition.get("seed"), "discover options on this environment"
+        seed, remedy = (
+            self.recognition.get("seed"),
+            "discover options on this environment",
+        )
         if seed is not None:
             fixed = f"OptionsWrapper(eo.envs.FixedSeed(env, {seed}), ...)"
             remedy = f"make every episode that of seed {seed}, {fixed}, or {remedy}"
         return f"{env_name(env)} {problem} ({self.mdp!r}): {remedy}"
 
 
-def check_spaces(env: Any, options: OptionSet | Sequence[Any], mapped: bool = False) -> int:
+def check_spaces(
+    env: Any, options: OptionSet | Sequence[Any], mapped: bool = False
+) -> int:
     """Number of primitive actions; ValueError unless the spaces of a (vector) environment are those of the options.
 
     `mapped`: the options act on something else than the observations. The environment is not stepped.
     """
     n_actions = count_actions(env)
-    if not hasattr(options, "__len__") or not all(hasattr(option, "act") for option in options):
+    if not hasattr(options, "__len__") or not all(
+        hasattr(option, "act") for option in options
+    ):
         kind = type(options).__name__
-        raise ValueError(f"options must be an OptionSet or a list of objects with act(obs), got {kind}")
+        raise ValueError(
+            f"options must be an OptionSet or a list of objects with act(obs), got {kind}"
+        )
     if len(options) == 0:
         raise ValueError("there are no options: discover at least one")
     expected = getattr(options, "n_actions", n_actions)
     if expected != n_actions:
         sizes = f"they choose among {expected} actions, {env_name(env)} has {n_actions}"
-        raise ValueError(f"options of another environment: {sizes}; discover options on it")
-    if isinstance(options, OptionSet) and not mapped and options.mdp.recognition is None:
+        raise ValueError(
+            f"options of another environment: {sizes}; discover options on it"
+        )
+    if (
+        isinstance(options, OptionSet)
+        and not mapped
+        and options.mdp.recognition is None
+    ):
         space = getattr(env, "single_observation_space", env.observation_space)
-        if not isinstance(space, Discrete) or (space.start, space.n) != (0, options.n_states):
+        if not isinstance(space, Discrete) or (space.start, space.n) != (
+            0,
+            options.n_states,
+        ):
             kinds = f"the numbers of {options.n_states} states, but observations are {space}"
             remedy = "discover options on this environment, or pass state=, a function to the state's number"
             raise ValueError(f"these options act on {kinds}: {remedy}")
@@ -133,7 +179,11 @@ def check_spaces(env: Any, options: OptionSet | Sequence[Any], mapped: bool = Fa
 
 
 def check_dynamics(
-    options: OptionSet, env: gym.Env[Any, Any], *, state: Callable[[Any], Any] | None = None, steps: int = 200
+    options: OptionSet,
+    env: gym.Env[Any, Any],
+    *,
+    state: Callable[[Any], Any] | None = None,
+    steps: int = 200,
 ) -> None:
     """Raise ValueError if a random walk makes a move that is impossible in the MDP of the options.
 
@@ -151,7 +201,10 @@ def check_dynamics(
     for _ in range(check_int("steps", steps)):
         if ended:
             obs, _ = env.reset(seed=seed)
-            seed, number = reader.recognition.get("seed"), reader.read(env, obs, is_first=True)
+            seed, number = (
+                reader.recognition.get("seed"),
+                reader.read(env, obs, is_first=True),
+            )
         before, action = number, int(rng.integers(n_actions))
         obs, _, terminated, truncated, _ = env.step(action)
         number, ended = reader.read(env, obs), terminated or truncated

@@ -29,7 +29,8 @@ try:
     from stable_baselines3.common.vec_env import VecNormalize
 except ModuleNotFoundError as missing:
     raise ModuleNotFoundError(
-        f"eigenoptions.envs.sb3 needs {missing.name}: pip install 'eigenoptions[sb3]'", name=missing.name
+        f"eigenoptions.envs.sb3 needs {missing.name}: pip install 'eigenoptions[sb3]'",
+        name=missing.name,
     ) from None
 from numpy.typing import NDArray
 
@@ -53,11 +54,23 @@ class SMDPReplayBuffer(ReplayBuffer):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        n_actions = int(self.action_space.n) if isinstance(self.action_space, Discrete) else 1
+        n_actions = (
+            int(self.action_space.n) if isinstance(self.action_space, Discrete) else 1
+        )
         self.masks = np.ones((self.buffer_size, self.n_envs, n_actions), dtype=np.bool_)
-        self.discounts = np.full((self.buffer_size, self.n_envs), np.nan, dtype=np.float32)
+        self.discounts = np.full(
+            (self.buffer_size, self.n_envs), np.nan, dtype=np.float32
+        )
 
-    def add(self, obs: Any, next_obs: Any, action: Any, reward: Any, done: Any, infos: list[Any]) -> None:
+    def add(
+        self,
+        obs: Any,
+        next_obs: Any,
+        action: Any,
+        reward: Any,
+        done: Any,
+        infos: list[Any],
+    ) -> None:
         """Store a decision of each environment, and the primitive steps inside an option."""
         self.discounts[self.pos] = _read_discounts(infos)
         self.masks[self.pos] = [info.get("action_mask", True) for info in infos]
@@ -66,21 +79,39 @@ class SMDPReplayBuffer(ReplayBuffer):
             return
         if self.n_envs != 1 or self.optimize_memory_usage:
             limit = "one environment and optimize_memory_usage=False, or record_steps=False of OptionsWrapper"
-            raise ValueError(f"steps inside options need {limit}; got {self.n_envs} environments")
+            raise ValueError(
+                f"steps inside options need {limit}; got {self.n_envs} environments"
+            )
         for step in infos[0]["steps"]:
-            self.discounts[self.pos], self.masks[self.pos] = step.discount, step.action_mask
+            self.discounts[self.pos], self.masks[self.pos] = (
+                step.discount,
+                step.action_mask,
+            )
             # Only the last step may have ended the episode.
             is_last = step is infos[0]["steps"][-1]
             obs, action, reward, next_obs = (np.array([part]) for part in step[:4])
             truncated = is_last and infos[0].get("TimeLimit.truncated", False)
             ends = done if is_last else np.zeros(1)
-            super().add(obs, next_obs, action, reward, ends, [{"TimeLimit.truncated": truncated}])
+            super().add(
+                obs,
+                next_obs,
+                action,
+                reward,
+                ends,
+                [{"TimeLimit.truncated": truncated}],
+            )
 
-    def _get_samples(self, batch_inds: NDArray[Any], env: VecNormalize | None = None) -> Any:
+    def _get_samples(
+        self, batch_inds: NDArray[Any], env: VecNormalize | None = None
+    ) -> Any:
         """Samples as the parent draws them (it does not return which environments it drew), with the discounts."""
         rows = batch_inds, np.random.randint(0, self.n_envs, size=len(batch_inds))  # noqa: NPY002 (SB3 seeds this one)
         below = (batch_inds + 1) % self.buffer_size, rows[1]
-        next_obs = self.observations[below] if self.optimize_memory_usage else self.next_observations[rows]
+        next_obs = (
+            self.observations[below]
+            if self.optimize_memory_usage
+            else self.next_observations[rows]
+        )
         parts = (
             self._normalize_obs(self.observations[rows], env),
             self.actions[rows],
@@ -115,7 +146,9 @@ class OptionsDQN(DQN):
     def __init__(self, *args: Any, double: bool = False, **kwargs: Any) -> None:
         self.double = double
         if kwargs.get("n_steps", 1) != 1:
-            raise ValueError(f"n_steps must be 1, since decisions have durations, got {kwargs['n_steps']}")
+            raise ValueError(
+                f"n_steps must be 1, since decisions have durations, got {kwargs['n_steps']}"
+            )
         super().__init__(*args, **{"replay_buffer_class": SMDPReplayBuffer, **kwargs})
 
     def _setup_model(self) -> None:
@@ -128,7 +161,9 @@ class OptionsDQN(DQN):
         with torch.no_grad():
             values = self.q_net_target(batch.next_observations)
             choosing = self.q_net(batch.next_observations) if self.double else values
-            best = choosing.masked_fill(~batch.next_masks.bool(), -torch.inf).argmax(dim=1, keepdim=True)
+            best = choosing.masked_fill(~batch.next_masks.bool(), -torch.inf).argmax(
+                dim=1, keepdim=True
+            )
             # A terminal state is worth 0, also one where nothing is available.
             next_values = torch.where(batch.dones > 0, 0.0, values.gather(1, best))
             return batch.rewards + batch.discounts * next_values  # type: ignore[no-any-return]
@@ -140,7 +175,9 @@ class OptionsDQN(DQN):
         self._update_learning_rate(self.policy.optimizer)
         losses = []
         for _ in range(gradient_steps):
-            batch: Any = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)
+            batch: Any = self.replay_buffer.sample(
+                batch_size, env=self._vec_normalize_env
+            )
             values = self.q_net(batch.observations).gather(1, batch.actions.long())
             loss = torch.nn.functional.smooth_l1_loss(values, self.targets(batch))
             self.policy.optimizer.zero_grad()
@@ -165,8 +202,14 @@ class OptionsDQN(DQN):
         Without masks, those of the agent's environment are used for its current observation, and none for others.
         """
         if not deterministic and np.random.rand() < self.exploration_rate:  # noqa: NPY002 (SB3 seeds this one)
-            return super().predict(observation, state, episode_start, deterministic=False)
-        if action_masks is None and self.env is not None and observation is self._last_obs:
+            return super().predict(
+                observation, state, episode_start, deterministic=False
+            )
+        if (
+            action_masks is None
+            and self.env is not None
+            and observation is self._last_obs
+        ):
             action_masks = np.stack(self.env.env_method("action_masks"))
         if action_masks is None:
             return self.policy.predict(observation, state, episode_start, deterministic)
@@ -189,16 +232,24 @@ def prefer_actions(agent: Any, option_chance: float = 0.05) -> None:
     check_float("option_chance", option_chance, above=0, below=1)
     n_primitive = getattr(getattr(agent, "action_space", None), "n_primitive", None)
     if n_primitive is None:
-        raise ValueError("the agent's action space has no options: wrap its environment in OptionsWrapper")
+        raise ValueError(
+            "the agent's action space has no options: wrap its environment in OptionsWrapper"
+        )
     with torch.no_grad():
         if hasattr(agent, "q_net"):
             for network in (agent.q_net, agent.q_net_target):
-                last = [layer for layer in network.modules() if isinstance(layer, torch.nn.Linear)][-1]
+                last = [
+                    layer
+                    for layer in network.modules()
+                    if isinstance(layer, torch.nn.Linear)
+                ][-1]
                 for parameter in (last.weight, last.bias):
                     parameter[n_primitive:] = parameter[:n_primitive].mean(dim=0)
             return
         if not hasattr(agent.policy, "action_net"):
-            raise ValueError(f"{type(agent).__name__} has no action_net and no q_net: use PPO, A2C or DQN")
+            raise ValueError(
+                f"{type(agent).__name__} has no action_net and no q_net: use PPO, A2C or DQN"
+            )
         bias = agent.policy.action_net.bias
         bias[:n_primitive] = np.log((1 - option_chance) / n_primitive)
         bias[n_primitive:] = np.log(option_chance / (len(bias) - n_primitive))
@@ -224,12 +275,18 @@ class SMDPRolloutBuffer(RolloutBuffer):
     def reset(self) -> None:
         """Clear the last rollout."""
         super().reset()
-        self.discounts = np.full((self.buffer_size, self.n_envs), np.nan, dtype=np.float32)
+        self.discounts = np.full(
+            (self.buffer_size, self.n_envs), np.nan, dtype=np.float32
+        )
 
-    def compute_returns_and_advantage(self, last_values: torch.Tensor, dones: NDArray[Any]) -> None:
+    def compute_returns_and_advantage(
+        self, last_values: torch.Tensor, dones: NDArray[Any]
+    ) -> None:
         """GAE with one discount per decision: ``A_t = r_t + d_t V_t+1 - V_t + d_t lambda A_t+1``."""
         if np.isnan(self.discounts).any():
-            raise ValueError("the buffer has no discounts: pass callback=SMDPDiscounts() to learn")
+            raise ValueError(
+                "the buffer has no discounts: pass callback=SMDPDiscounts() to learn"
+            )
         next_values = last_values.clone().cpu().numpy().flatten()
         continues = 1.0 - dones.astype(np.float32)
         advantage = np.zeros(self.n_envs, dtype=np.float32)
@@ -254,8 +311,12 @@ class SMDPDiscounts(BaseCallback):
     """
 
     def _on_training_start(self) -> None:
-        if not isinstance(getattr(self.model, "rollout_buffer", None), SMDPRolloutBuffer):
-            raise ValueError("SMDPDiscounts needs a buffer: pass rollout_buffer_class=SMDPRolloutBuffer")
+        if not isinstance(
+            getattr(self.model, "rollout_buffer", None), SMDPRolloutBuffer
+        ):
+            raise ValueError(
+                "SMDPDiscounts needs a buffer: pass rollout_buffer_class=SMDPRolloutBuffer"
+            )
 
     def _on_step(self) -> bool:
         model: Any = self.model
@@ -263,7 +324,10 @@ class SMDPDiscounts(BaseCallback):
         buffer = model.rollout_buffer
         buffer.discounts[buffer.pos] = discounts = _read_discounts(infos)
         for i, info in enumerate(infos):
-            if info.get("TimeLimit.truncated", False) and info.get("terminal_observation") is not None:
+            if (
+                info.get("TimeLimit.truncated", False)
+                and info.get("terminal_observation") is not None
+            ):
                 last = model.policy.obs_to_tensor(info["terminal_observation"])[0]
                 with torch.no_grad():
                     value = float(model.policy.predict_values(last)[0])
@@ -275,4 +339,6 @@ def _read_discounts(infos: list[dict[str, Any]]) -> list[float]:
     try:
         return [info["discount"] for info in infos]
     except KeyError:
-        raise ValueError("no discount in the infos: wrap the environment in OptionsWrapper") from None
+        raise ValueError(
+            "no discount in the infos: wrap the environment in OptionsWrapper"
+        ) from None

@@ -39,7 +39,14 @@ class StateLimitReached(ValueError):  # noqa: N818 (a public name)
 
 
 def explore(
-    env: Any, by: str | Key, save: Any, restore: Any, *, max_states: int, progress: Progress | None, seed: Any
+    env: Any,
+    by: str | Key,
+    save: Any,
+    restore: Any,
+    *,
+    max_states: int,
+    progress: Progress | None,
+    seed: Any,
 ) -> MDP:
     """MDP of the states that can be reached from ``env.reset(seed=seed)``; its `states` are their keys.
 
@@ -63,9 +70,17 @@ def explore(
         return identify(stepped.unwrapped, obs), bool(terminated)
 
     obs, _ = env.reset(seed=seed)
-    first, layout, start = identify(env.unwrapped, obs), identify_layout(env.unwrapped), save_state(env)
+    first, layout, start = (
+        identify(env.unwrapped, obs),
+        identify_layout(env.unwrapped),
+        save_state(env),
+    )
     # A random walk, to compare. Every 250 steps, and where an episode ends, it begins again with other random numbers.
-    rng, before, walk = np.random.default_rng(0), None, dict[tuple[Hashable, int], Outcome]()
+    rng, before, walk = (
+        np.random.default_rng(0),
+        None,
+        dict[tuple[Hashable, int], Outcome](),
+    )
     for step in range(1000):
         if before is None or step % 250 == 0:
             before, clone = first, restore_state(start)
@@ -104,15 +119,23 @@ def explore(
     coords, legend = place_states(list(numbers)) if by == "minigrid" else (None, "")
     recognition = {"by": by, "seed": seed, "layout": layout, "partial": is_full}
     fields: Any = {"coords": coords, "legend": legend, "start": 0, "name": name}
-    mdp = MDP.from_successors(table, states=list(numbers), recognition=recognition, **fields)
+    mdp = MDP.from_successors(
+        table, states=list(numbers), recognition=recognition, **fields
+    )
     if is_full:
         counts = f"{len(successors)} of the {len(numbers)} found were expanded"
-        remedy = "raise max_states, or take the part that was found from .mdp of this error"
-        message = f"{name} has more than max_states={max_states} states: {counts}; {remedy}"
+        remedy = (
+            "raise max_states, or take the part that was found from .mdp of this error"
+        )
+        message = (
+            f"{name} has more than max_states={max_states} states: {counts}; {remedy}"
+        )
         raise StateLimitReached(message, mdp, len(successors))
     for (before, action), (after, terminated) in walk.items():
         state = numbers.get(before, -1)
-        if numbers.get(after) != table[state, action] or terminated != ((state, action) in endings):
+        if numbers.get(after) != table[state, action] or terminated != (
+            (state, action) in endings
+        ):
             raise _not_deterministic(env, before, action)
     ambiguous = sum(int(table[end]) in successors for end in endings)
     if ambiguous:
@@ -124,7 +147,11 @@ def explore(
 def _not_deterministic(env: Any, key: Hashable, action: int) -> ValueError:
     is_nested = isinstance(env.observation_space, spaces.Tuple | spaces.Dict)
     sampled = "gymnasium.wrappers.FlattenObservation(env)" if is_nested else "env"
-    sampled = "minigrid.wrappers.ImgObsWrapper(env)" if is_minigrid(env.unwrapped) else sampled
+    sampled = (
+        "minigrid.wrappers.ImgObsWrapper(env)"
+        if is_minigrid(env.unwrapped)
+        else sampled
+    )
     return ValueError(
         f"{env_name(env)} is not deterministic (action {action} in state {str(key)[:80]}): it is random, or remembers "
         f"more than its observation (key=) or its copies (save=, restore=) hold; sample it: discover({sampled}, "
@@ -135,7 +162,16 @@ def _not_deterministic(env: Any, key: Hashable, action: int) -> ValueError:
 def is_finite(space: Any) -> bool:
     """Whether observations of a space are integers or text, so that equal states have equal observations."""
     if isinstance(space, spaces.Tuple | spaces.Dict):
-        return all(map(is_finite, space.spaces.values() if isinstance(space, spaces.Dict) else space.spaces))
+        return all(
+            map(
+                is_finite,
+                space.spaces.values()
+                if isinstance(space, spaces.Dict)
+                else space.spaces,
+            )
+        )
     if isinstance(space, spaces.Box):
         return space.dtype is not None and space.dtype.kind in "iub"
-    return isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary | spaces.Text)
+    return isinstance(
+        space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary | spaces.Text
+    )

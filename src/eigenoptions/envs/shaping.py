@@ -40,7 +40,10 @@ class ShapedReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """
 
     def __init__(
-        self, env: gym.Env[Any, Any], potential: ArrayLike | Callable[[Any], float], gamma: float
+        self,
+        env: gym.Env[Any, Any],
+        potential: ArrayLike | Callable[[Any], float],
+        gamma: float,
     ) -> None:
         RecordConstructorArgs.__init__(self, potential=potential, gamma=gamma)
         super().__init__(env)
@@ -49,11 +52,19 @@ class ShapedReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             potential = np.asarray(potential, dtype=np.float64)
             n_states = getattr(env.observation_space, "n", None)
             if potential.shape != (n_states,):
-                remedy = f"one number for each of {n_states} states" if n_states else "a function"
-                raise ValueError(f"potential has shape {potential.shape}: give {remedy}")
+                remedy = (
+                    f"one number for each of {n_states} states"
+                    if n_states
+                    else "a function"
+                )
+                raise ValueError(
+                    f"potential has shape {potential.shape}: give {remedy}"
+                )
         self._potential = potential if callable(potential) else potential.__getitem__
 
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: Any = None
+    ) -> tuple[Any, dict[str, Any]]:
         """Reset the environment."""
         obs, info = self.env.reset(seed=seed, options=options)
         self._last = self._evaluate(obs)
@@ -69,5 +80,7 @@ class ShapedReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def _evaluate(self, obs: Any) -> float:
         value = float(self._potential(obs))
         if not np.isfinite(value):
-            raise ValueError(f"the potential of {obs} is {value}: give a finite number for every observation")
+            raise ValueError(
+                f"the potential of {obs} is {value}: give a finite number for every observation"
+            )
         return value

@@ -28,7 +28,9 @@ class OptionSamples:
     mask: NDArray[np.int8] | None = None
     last_sample: Any = None
 
-    def _set_choices(self, n_primitive: int, n_options: int, option_chance: float | None) -> int:
+    def _set_choices(
+        self, n_primitive: int, n_options: int, option_chance: float | None
+    ) -> int:
         """Check the arguments; the number of choices."""
         self.n_primitive = check_int("n_primitive", n_primitive)
         self.option_chance = option_chance
@@ -41,7 +43,9 @@ class OptionSamples:
         mask = self.mask if mask is None else mask
         allowed = np.ones(shape, dtype=np.int8) if mask is None else np.atleast_2d(mask)
         if allowed.shape != shape:
-            raise ValueError(f"mask must have one entry for each of {shape[1]} choices, got {np.shape(mask)}")
+            raise ValueError(
+                f"mask must have one entry for each of {shape[1]} choices, got {np.shape(mask)}"
+            )
         # The largest random number of the allowed choices wins; the kind that is drawn, if allowed, gets 1 more.
         keys = self.np_random.random(shape) * allowed
         if self.option_chance is not None:
@@ -77,7 +81,13 @@ class OptionsSpace(OptionSamples, Discrete):
     (True, True)
     """
 
-    def __init__(self, n_primitive: int, n_options: int, option_chance: Any = None, seed: Any = None):
+    def __init__(
+        self,
+        n_primitive: int,
+        n_options: int,
+        option_chance: Any = None,
+        seed: Any = None,
+    ):
         super().__init__(self._set_choices(n_primitive, n_options, option_chance), seed)
 
     def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
@@ -103,9 +113,17 @@ class OptionsVectorSpace(OptionSamples, MultiDiscrete):
     """
 
     def __init__(
-        self, n_primitive: int, n_options: int, n_envs: int, option_chance: Any = None, seed: Any = None
+        self,
+        n_primitive: int,
+        n_options: int,
+        n_envs: int,
+        option_chance: Any = None,
+        seed: Any = None,
     ):
-        super().__init__([self._set_choices(n_primitive, n_options, option_chance)] * n_envs, seed=seed)
+        super().__init__(
+            [self._set_choices(n_primitive, n_options, option_chance)] * n_envs,
+            seed=seed,
+        )
 
     def sample(self, mask: Any = None, probability: Any = None) -> NDArray[np.int64]:
         """Draw an action or an option per environment, as `OptionsSpace.sample`; masks are ``(n_envs, n)``."""

@@ -71,7 +71,9 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
         super().__init__(env)
         self.autoreset = env.metadata.get("autoreset_mode")
         if not isinstance(self.autoreset, AutoresetMode):
-            raise ValueError(f"the vector environment must have an autoreset_mode, got {self.autoreset!r}")
+            raise ValueError(
+                f"the vector environment must have an autoreset_mode, got {self.autoreset!r}"
+            )
         if getattr(options, "model", None) is not None:
             raise ValueError(
                 "options that look ahead act in one environment: use OptionsWrapper, or fit them"
@@ -81,26 +83,43 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
         n, n_options = self.num_envs, len(options)
         sizes = self.n_primitive, n_options
         self.single_action_space = OptionsSpace(*sizes, self.option_chance)
-        self.action_space: OptionsVectorSpace = OptionsVectorSpace(*sizes, n, self.option_chance)
+        self.action_space: OptionsVectorSpace = OptionsVectorSpace(
+            *sizes, n, self.option_chance
+        )
         bases = [single.unwrapped for single in getattr(env.unwrapped, "envs", ())]
         self._bases: list[Any] = bases or [env] * n
-        if not bases and self._reader.recognition.get("by", "observation") != "observation":
+        if (
+            not bases
+            and self._reader.recognition.get("by", "observation") != "observation"
+        ):
             where = "inside its environment, which another process holds"
-            raise ValueError(f"these options recognise a state {where}: use SyncVectorEnv or pass state=")
+            raise ValueError(
+                f"these options recognise a state {where}: use SyncVectorEnv or pass state="
+            )
         # The action of every option at the last observations.
         self._option_actions: NDArray[Any] = np.empty((n, n_options), dtype=np.int64)
         self._decisions = [Decision() for _ in range(n)]
         self._begin_obs: Any = None
         self._episode_over = np.zeros(n, dtype=np.bool_)
 
-    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+    def reset(
+        self, *, seed: Any = None, options: Any = None
+    ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode in every environment, or in those of ``options["reset_mask"]`` (bool, ``(n_envs,)``)."""
         # Gymnasium checks the mask, and removes it from the options.
-        reset_mask = (options or {}).get("reset_mask", np.ones(self.num_envs, dtype=np.bool_))
+        reset_mask = (options or {}).get(
+            "reset_mask", np.ones(self.num_envs, dtype=np.bool_)
+        )
         if self._mask is None and not np.all(reset_mask):
-            raise gym.error.ResetNeeded("the first reset must be one of all environments, without reset_mask")
+            raise gym.error.ResetNeeded(
+                "the first reset must be one of all environments, without reset_mask"
+            )
         if seed is not None:
-            seeds: Any = [seed] if isinstance(seed, int | np.integer) else [s for s in seed if s is not None]
+            seeds: Any = (
+                [seed]
+                if isinstance(seed, int | np.integer)
+                else [s for s in seed if s is not None]
+            )
             # A generator of its own: the environment draws the same numbers as without options.
             self._rng = np.random.default_rng(seeds or None)
         obs, infos = self.env.reset(seed=seed, options=options)
@@ -122,16 +141,34 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
         # After an exception in the environment only a reset helps.
         self._mask = None
         obs, rewards, terminated, truncated, infos = self.env.step(primitive)
-        for name, part in (("rewards", rewards), ("terminated", terminated), ("truncated", truncated)):
+        for name, part in (
+            ("rewards", rewards),
+            ("terminated", terminated),
+            ("truncated", truncated),
+        ):
             if np.shape(part) != (self.num_envs,):
-                raise ValueError(f"{name} must have shape ({self.num_envs},), got {np.shape(part)}")
+                raise ValueError(
+                    f"{name} must have shape ({self.num_envs},), got {np.shape(part)}"
+                )
 
         # Under NEXT_STEP the step after the end of an episode is a reset, which belongs to no decision.
-        live = ~self._episode_over if self.autoreset == AutoresetMode.NEXT_STEP else np.ones_like(terminated)
+        live = (
+            ~self._episode_over
+            if self.autoreset == AutoresetMode.NEXT_STEP
+            else np.ones_like(terminated)
+        )
         ended = live & (terminated | truncated)
-        self._update_options(obs, ended if self.autoreset == AutoresetMode.SAME_STEP else ~live)
+        self._update_options(
+            obs, ended if self.autoreset == AutoresetMode.SAME_STEP else ~live
+        )
         self._episode_over = ended
-        steps = zip(self._decisions, live.tolist(), np.asarray(rewards).tolist(), ended.tolist(), strict=True)
+        steps = zip(
+            self._decisions,
+            live.tolist(),
+            np.asarray(rewards).tolist(),
+            ended.tolist(),
+            strict=True,
+        )
         for i, (decision, is_live, reward, is_last) in enumerate(steps):
             if not is_live:
                 decision.action = -1
@@ -139,7 +176,9 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
                 self._advance(decision, reward, is_last, None)
             else:
                 option_action = int(self._option_actions[i, decision.option])
-                self._advance(decision, reward, is_last, index_obs(self._input, i), option_action)
+                self._advance(
+                    decision, reward, is_last, index_obs(self._input, i), option_action
+                )
 
         option, duration = self._gather("option"), self._gather("duration")
         complete = live & (self._gather("action") < 0)
@@ -151,13 +190,20 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
             "duration": duration,
             "discount": self.gamma**duration,
             "primitive_return": self._gather("undiscounted"),
-            "unavailable": (option >= 0) & [decision.execution is None for decision in self._decisions],
+            "unavailable": (option >= 0)
+            & [decision.execution is None for decision in self._decisions],
             "option_truncated": self._gather("option_truncated"),
             "action_mask": self._update_mask(infos),
         }
         if self._begin_obs is not None:
             infos["begin_obs"] = self._begin_obs.copy()
-        return obs, np.where(complete, self._gather("discounted"), 0.0), terminated, truncated, infos
+        return (
+            obs,
+            np.where(complete, self._gather("discounted"), 0.0),
+            terminated,
+            truncated,
+            infos,
+        )
 
     def _gather(self, name: str) -> NDArray[Any]:
         """``(n_envs,)`` a field of every decision."""
@@ -167,17 +213,32 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
         """Begin decisions where no option runs; ``(n_envs,)`` the primitive action of every environment."""
         n, n_choices = self.num_envs, self.n_primitive + len(self._policies)
         if actions.shape != (n,) or actions.dtype.kind not in "iu":
-            raise ValueError(f"actions must be {n} integers, got {actions.dtype} of shape {actions.shape}")
+            raise ValueError(
+                f"actions must be {n} integers, got {actions.dtype} of shape {actions.shape}"
+            )
         begins = self._gather("action") < 0
         if not ((actions >= 0) & (actions < n_choices))[begins].all():
             raise ValueError(f"actions must be in 0..{n_choices - 1}, got {actions}")
         last_sample, self.action_space.last_sample = self.action_space.last_sample, None
-        is_sampled = np.zeros(n, dtype=np.bool_) if last_sample is None else actions == last_sample
+        is_sampled = (
+            np.zeros(n, dtype=np.bool_)
+            if last_sample is None
+            else actions == last_sample
+        )
         for i in np.flatnonzero(begins).tolist():
-            option, value, option_action = int(actions[i]) - self.n_primitive, None, None
+            option, value, option_action = (
+                int(actions[i]) - self.n_primitive,
+                None,
+                None,
+            )
             if option >= 0:
-                value, option_action = index_obs(self._input, i), int(self._option_actions[i, option])
-            self._decisions[i] = self._begin(int(actions[i]), is_sampled[i], value, option_action)
+                value, option_action = (
+                    index_obs(self._input, i),
+                    int(self._option_actions[i, option]),
+                )
+            self._decisions[i] = self._begin(
+                int(actions[i]), is_sampled[i], value, option_action
+            )
         if self._begin_obs is not None:
             self._begin_obs[begins] = self._obs[begins]
         return self._gather("action")
@@ -192,22 +253,35 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
             return
         if not isinstance(self.options, OptionSet):
             rows = (index_obs(self._input, i) for i in range(n))
-            self._option_actions = np.array([[policy.act(row) for policy in self._policies] for row in rows])
+            self._option_actions = np.array(
+                [[policy.act(row) for policy in self._policies] for row in rows]
+            )
             return
         if self._reader.recognition:
             read = self._reader.read
-            self._input = [read(self._bases[i], index_obs(obs, i), is_first[i]) for i in range(n)]
+            self._input = [
+                read(self._bases[i], index_obs(obs, i), is_first[i]) for i in range(n)
+            ]
         states = self._input = np.array(self._input)
         last = self.options.n_states - 1
         is_number = states.shape == (n,) and states.dtype.kind in "iu"
-        if not is_number or not ((states >= -bool(self._reader.recognition)) & (states <= last)).all():
+        if (
+            not is_number
+            or not (
+                (states >= -bool(self._reader.recognition)) & (states <= last)
+            ).all()
+        ):
             source = "observations" if self.state is None else "state="
             raise ValueError(f"{source} must be {n} states in 0..{last}, got {states}")
         if self._reader.checks_moves and before is not None:
-            for state, successor in zip(before[~is_first], states[~is_first], strict=True):
+            for state, successor in zip(
+                before[~is_first], states[~is_first], strict=True
+            ):
                 self._reader.check_move(state, successor)
             self._reader.checks_moves = not is_first.any()
-        self._option_actions = np.where(states >= 0, self.options.policy[:, states], TERMINATE).T
+        self._option_actions = np.where(
+            states >= 0, self.options.policy[:, states], TERMINATE
+        ).T
 
     def _update_mask(self, infos: dict[str, Any]) -> NDArray[np.int8]:
         """Find the masks of the present choices; a copy for the caller, who may change it."""
@@ -230,4 +304,6 @@ def index_obs(obs: Any, i: Any) -> Any:
     """Observation i of a batch."""
     if isinstance(obs, dict):
         return {name: index_obs(part, i) for name, part in obs.items()}
-    return tuple(index_obs(part, i) for part in obs) if isinstance(obs, tuple) else obs[i]
+    return (
+        tuple(index_obs(part, i) for part in obs) if isinstance(obs, tuple) else obs[i]
+    )

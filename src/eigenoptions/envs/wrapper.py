@@ -58,14 +58,23 @@ class DecisionMaker:
     """What `OptionsWrapper` and `OptionsVectorWrapper` share: their settings, and the course of a decision."""
 
     def _set_options(
-        self, env: Any, options: Any, gamma: float, state: Any, max_duration: int, **chances: Any
+        self,
+        env: Any,
+        options: Any,
+        gamma: float,
+        state: Any,
+        max_duration: int,
+        **chances: Any,
     ) -> None:
         self.gamma = check_float("gamma", gamma, above=0, maximum=1)
         self.max_duration = check_int("max_duration", max_duration)
         self.n_primitive = check_spaces(env, options, mapped=state is not None)
         check_float("stop_chance", chances["stop_chance"], minimum=0, below=1)
         exploration = resolve_exploration(options, **chances)
-        self.option_chance, self.stop_chance = exploration.option_chance, exploration.stop_chance
+        self.option_chance, self.stop_chance = (
+            exploration.option_chance,
+            exploration.stop_chance,
+        )
         self.options, self.state = options, state
         self._policies = list(options)
         self._reader = StateReader(options, state)
@@ -76,7 +85,13 @@ class DecisionMaker:
         self._input: Any = None
         self._mask: NDArray[np.int8] | None = None
 
-    def _begin(self, choice: int, is_sampled: bool, value: Any, option_action: int | None = None) -> Decision:
+    def _begin(
+        self,
+        choice: int,
+        is_sampled: bool,
+        value: Any,
+        option_action: int | None = None,
+    ) -> Decision:
         """A new decision; `option_action` is the action of its option at the options' input `value`, where known."""
         option = choice - self.n_primitive
         if option < 0:
@@ -85,11 +100,18 @@ class DecisionMaker:
         execution = RunningOption(self._policies[option], self._rng, stop_chance)
         action = self._act(execution, value, option_action)
         if action < 0:
-            return Decision(choice, option, action=int(self._rng.integers(self.n_primitive)))
+            return Decision(
+                choice, option, action=int(self._rng.integers(self.n_primitive))
+            )
         return Decision(choice, option, execution, action)
 
     def _advance(
-        self, decision: Decision, reward: float, ended: bool, value: Any, option_action: int | None = None
+        self,
+        decision: Decision,
+        reward: float,
+        ended: bool,
+        value: Any,
+        option_action: int | None = None,
     ) -> None:
         """Add a primitive step to a decision, and find its next action."""
         decision.discounted += self.gamma**decision.duration * reward
@@ -99,10 +121,14 @@ class DecisionMaker:
         if execution is not None and not ended:
             action = self._act(execution, value, option_action)
             # The action that was just chosen has not been taken yet.
-            decision.option_truncated = action >= 0 and execution.steps > self.max_duration
+            decision.option_truncated = (
+                action >= 0 and execution.steps > self.max_duration
+            )
             decision.action = -1 if decision.option_truncated else action
 
-    def _act(self, execution: RunningOption, value: Any, option_action: int | None) -> int:
+    def _act(
+        self, execution: RunningOption, value: Any, option_action: int | None
+    ) -> int:
         # A table of part of an environment has no options in the other states.
         is_outside = self._reader.mdp is not None and value < 0
         return TERMINATE if is_outside else execution.act(value, option_action)
@@ -112,7 +138,9 @@ class DecisionMaker:
         return np.asarray(self._mask, dtype=np.bool_)
 
 
-class OptionsWrapper(DecisionMaker, gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+class OptionsWrapper(
+    DecisionMaker, gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
+):
     """Options as extra actions: an action space of ``n_primitive + n_options`` choices.
 
     Action ``a < n_primitive`` is the environment's own, action ``n_primitive + i`` is option i. Two modes:
@@ -188,15 +216,27 @@ class OptionsWrapper(DecisionMaker, gym.Wrapper[Any, Any, Any, Any], RecordConst
         stop_chance: float = 0.0,
         record_steps: bool = False,
     ) -> None:
-        settings: Any = {"options": options, "gamma": gamma, "state": state, "max_duration": max_duration}
+        settings: Any = {
+            "options": options,
+            "gamma": gamma,
+            "state": state,
+            "max_duration": max_duration,
+        }
         settings |= {"option_chance": option_chance, "stop_chance": stop_chance}
         # Gymnasium rebuilds the wrapper from these.
         others = {"mode": mode, "record_steps": record_steps}
-        RecordConstructorArgs.__init__(self, _disable_deepcopy=True, **settings, **others)
+        RecordConstructorArgs.__init__(
+            self, _disable_deepcopy=True, **settings, **others
+        )
         gym.Wrapper.__init__(self, env)
         self._set_options(env, **settings)
-        self.mode, self.record_steps = check_choice("mode", mode, ("call-and-return", "step")), record_steps
-        self.action_space = self._space = OptionsSpace(self.n_primitive, len(options), self.option_chance)
+        self.mode, self.record_steps = (
+            check_choice("mode", mode, ("call-and-return", "step")),
+            record_steps,
+        )
+        self.action_space = self._space = OptionsSpace(
+            self.n_primitive, len(options), self.option_chance
+        )
         if mode == "step":
             self.observation_space = Dict(
                 observation=env.observation_space, option=Discrete(len(options) + 1)
@@ -209,7 +249,9 @@ class OptionsWrapper(DecisionMaker, gym.Wrapper[Any, Any, Any, Any], RecordConst
             self._masks[:-1, self.n_primitive :] = options.initiation.T
         self._decision = Decision()
 
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: Any = None
+    ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode; no option is running."""
         if seed is not None:
             # A generator of its own: the environment draws the same numbers as without options.
@@ -227,10 +269,14 @@ class OptionsWrapper(DecisionMaker, gym.Wrapper[Any, Any, Any, Any], RecordConst
             if not isinstance(action, int):
                 action = np.asarray(action)[()]
             choice = check_int("action", action, 0, int(self._space.n) - 1)
-            decision = self._begin(choice, choice == self._space.last_sample, self._input)
+            decision = self._begin(
+                choice, choice == self._space.last_sample, self._input
+            )
         else:
             # In mode "step" an option continues, and what came of it is told step by step.
-            decision = replace(self._decision, duration=0, discounted=0.0, undiscounted=0.0)
+            decision = replace(
+                self._decision, duration=0, discounted=0.0, undiscounted=0.0
+            )
         self._space.last_sample = None
         # After an exception in the middle of an option only a reset helps.
         self._mask = None
@@ -249,19 +295,30 @@ class OptionsWrapper(DecisionMaker, gym.Wrapper[Any, Any, Any, Any], RecordConst
             self._advance(decision, reward, terminated or truncated, self._input)
             if self.record_steps and decision.execution is not None:
                 mask, next_obs = self._make_mask(info), copy.deepcopy(self._obs)
-                path.append(PrimitiveStep(obs, taken, reward, next_obs, self.gamma, mask))
+                path.append(
+                    PrimitiveStep(obs, taken, reward, next_obs, self.gamma, mask)
+                )
             if decision.action < 0 or self.mode == "step":
                 break
         self._decision = decision
         info |= {"option": decision.option, "duration": decision.duration}
-        info |= {"discount": self.gamma**decision.duration, "primitive_return": decision.undiscounted}
+        info |= {
+            "discount": self.gamma**decision.duration,
+            "primitive_return": decision.undiscounted,
+        }
         if decision.option_truncated:
             info["option_truncated"] = True
         if decision.option >= 0 and decision.execution is None:
             info["unavailable"] = True
         if path:
             info["steps"] = path
-        return self._observe(), decision.discounted, terminated, truncated, self._add_mask(info)
+        return (
+            self._observe(),
+            decision.discounted,
+            terminated,
+            truncated,
+            self._add_mask(info),
+        )
 
     def _observe(self) -> Any:
         if self.mode != "step":
@@ -286,7 +343,11 @@ class OptionsWrapper(DecisionMaker, gym.Wrapper[Any, Any, Any, Any], RecordConst
         mask: NDArray[np.int8] = self._masks[self._input if is_table else -1].copy()
         if not is_table:
             # All options at once: they share the features, or the look-ahead, of an observation.
-            choose = getattr(self.options, "choices", lambda x: np.array([p.act(x) for p in self._policies]))
+            choose = getattr(
+                self.options,
+                "choices",
+                lambda x: np.array([p.act(x) for p in self._policies]),
+            )
             mask[n:] = choose(self._input) >= 0
         own_mask = info.get("action_mask")
         if own_mask is not None and len(own_mask) == n:

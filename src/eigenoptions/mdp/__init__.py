@@ -5,4 +5,14 @@ from eigenoptions.mdp.maps import MOVES, maze, mazes
 from eigenoptions.mdp.table import MDP, graph
 from eigenoptions.mdp.transitions import Transitions
 
-__all__ = ["MDP", "MOVES", "Transitions", "distance", "from_graph", "graph", "maze", "mazes", "reachable"]
+__all__ = [
+    "MDP",
+    "MOVES",
+    "Transitions",
+    "distance",
+    "from_graph",
+    "graph",
+    "maze",
+    "mazes",
+    "reachable",
+]

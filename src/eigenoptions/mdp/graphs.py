@@ -37,25 +37,50 @@ def from_graph(source: Any, *, directed: bool | None = None) -> MDP:
     (('a', 'b', 'c'), [[1, 2], [0, 2], [0, 1]])
     """
     if issparse(source):
-        W, directed, nodes = source, directed is not False, list[Any](range(source.shape[0]))
+        W, directed, nodes = (
+            source,
+            directed is not False,
+            list[Any](range(source.shape[0])),
+        )
     else:
         is_networkx = hasattr(source, "is_directed")
         try:
-            listed = map(tuple, source.edges(data="weight", default=1) if is_networkx else source)
-            edges = [(u, v, float(w)) for u, v, w in ((*e, 1) if len(e) == 2 else e for e in listed)]
+            listed = map(
+                tuple, source.edges(data="weight", default=1) if is_networkx else source
+            )
+            edges = [
+                (u, v, float(w))
+                for u, v, w in ((*e, 1) if len(e) == 2 else e for e in listed)
+            ]
         except (TypeError, ValueError):
-            kinds = "a networkx graph, a sparse matrix, or edges (u, v) or (u, v, weight)"
-            raise ValueError(f"a graph is {kinds}, got {type(source).__name__}") from None
-        nodes = list(source if is_networkx else dict.fromkeys(node for edge in edges for node in edge[:2]))
-        if not is_networkx and all(isinstance(node, int | np.integer) for node in nodes):
+            kinds = (
+                "a networkx graph, a sparse matrix, or edges (u, v) or (u, v, weight)"
+            )
+            raise ValueError(
+                f"a graph is {kinds}, got {type(source).__name__}"
+            ) from None
+        nodes = list(
+            source
+            if is_networkx
+            else dict.fromkeys(node for edge in edges for node in edge[:2])
+        )
+        if not is_networkx and all(
+            isinstance(node, int | np.integer) for node in nodes
+        ):
             nodes.sort()
-        directed = source.is_directed() if is_networkx and directed is None else directed
+        directed = (
+            source.is_directed() if is_networkx and directed is None else directed
+        )
         number = {node: i for i, node in enumerate(nodes)}
         ends = [[number[edge[end]] for edge in edges] for end in (0, 1)]
-        W = csr_array(([edge[2] for edge in edges], ends), shape=(len(nodes), len(nodes)))
+        W = csr_array(
+            ([edge[2] for edge in edges], ends), shape=(len(nodes), len(nodes))
+        )
     n = len(nodes)
     if W.shape != (n, n) or not n:
-        raise ValueError(f"a graph must have nodes and a square matrix, got shape {W.shape}")
+        raise ValueError(
+            f"a graph must have nodes and a square matrix, got shape {W.shape}"
+        )
     W = check_csr("weights", W, nonnegative=True)
     # An edge that is listed both ways counts once.
     W = remove_loops(W if directed else W.maximum(W.T))
@@ -74,7 +99,9 @@ def from_graph(source: Any, *, directed: bool | None = None) -> MDP:
     )
 
 
-def reachable(transition: csr_array, states: Any, *, backward: bool = False) -> NDArray[np.bool_]:
+def reachable(
+    transition: csr_array, states: Any, *, backward: bool = False
+) -> NDArray[np.bool_]:
     """``(S,)`` which states can be reached from some of `states`, or with `backward` can reach one of them.
 
     Every stored entry of `transition` ``(S * A, S)`` or ``(S, S)`` is a possible move from the state of its row.
@@ -95,7 +122,9 @@ def reachable(transition: csr_array, states: Any, *, backward: bool = False) -> 
 def distance(mdp: MDP, start: int, goal: int) -> int | None:
     """Smallest number of moves that can lead from one state to another, or None where no path does."""
     start, goal = check_state(start, mdp.n_states), check_state(goal, mdp.n_states)
-    steps = dijkstra(_merge_actions(mdp.transition), unweighted=True, indices=start)[goal]
+    steps = dijkstra(_merge_actions(mdp.transition), unweighted=True, indices=start)[
+        goal
+    ]
     return int(steps) if np.isfinite(steps) else None
 
 

@@ -54,13 +54,19 @@ def maze(source: str | Path, *, rng: int | np.random.Generator = 0) -> MDP:
     cells, first_line = _parse_map(text)
     coords = np.argwhere(cells != "#")
     if not len(coords):
-        raise ValueError("the map has no free cell: write . or a space where a state should be")
+        raise ValueError(
+            "the map has no free cell: write . or a space where a state should be"
+        )
     task: dict[str, int] = {}
     for letter, field in (("S", "start"), ("G", "goal")):
         places = np.flatnonzero(cells[tuple(coords.T)] == letter).tolist()
         if len(places) > 1:
-            where = " and ".join(f"line {y + first_line} column {x + 1}" for y, x in coords[places[:2]])
-            raise ValueError(f"the map has {len(places)} {field}s ({letter}), at {where}: keep one")
+            where = " and ".join(
+                f"line {y + first_line} column {x + 1}" for y, x in coords[places[:2]]
+            )
+            raise ValueError(
+                f"the map has {len(places)} {field}s ({letter}), at {where}: keep one"
+            )
         if places:
             task[field] = places[0]
 
@@ -68,7 +74,9 @@ def maze(source: str | Path, *, rng: int | np.random.Generator = 0) -> MDP:
     states = np.arange(len(coords))
     state_at = np.full(np.add(cells.shape, 2), -1)
     state_at[tuple(coords.T + 1)] = states
-    successors = np.stack([state_at[tuple((coords + 1 + move).T)] for move in MOVES], axis=1)
+    successors = np.stack(
+        [state_at[tuple((coords + 1 + move).T)] for move in MOVES], axis=1
+    )
     successors = np.where(successors >= 0, successors, states[:, None])
     return MDP.from_successors(successors, coords=coords, name=name, **task)
 
@@ -79,7 +87,9 @@ def mazes() -> list[str]:
     >>> mazes()
     ['four-rooms', 'i-maze', 'open-room']
     """
-    return sorted(path.name[:-4] for path in FOLDER.iterdir() if path.name.endswith(".txt"))
+    return sorted(
+        path.name[:-4] for path in FOLDER.iterdir() if path.name.endswith(".txt")
+    )
 
 
 def open_map(rows: int, cols: int, *, rng: int | np.random.Generator = 0) -> str:
@@ -89,7 +99,12 @@ def open_map(rows: int, cols: int, *, rng: int | np.random.Generator = 0) -> str
 
 
 def rooms_map(
-    rows: int, cols: int, size: int = 10, *, centred: bool = False, rng: int | np.random.Generator = 0
+    rows: int,
+    cols: int,
+    size: int = 10,
+    *,
+    centred: bool = False,
+    rng: int | np.random.Generator = 0,
 ) -> str:
     """A tiling of ``rows x cols`` square rooms with sides of `size` cells, and one door between any two neighbours.
 
@@ -109,7 +124,10 @@ def rooms_map(
     grid[:, ::step] = "#"
     # Doors in vertical walls row by row, then in horizontal ones.
     vertical = [(y, x, True) for y in range(rows) for x in range(1, cols)]
-    for y, x, is_vertical in [*vertical, *((y, x, False) for y in range(1, rows) for x in range(cols))]:
+    for y, x, is_vertical in [
+        *vertical,
+        *((y, x, False) for y in range(1, rows) for x in range(cols)),
+    ]:
         door = 1 + (size // 2 if centred else int(rng.integers(size)))
         grid[y * step + door * is_vertical, x * step + door * (not is_vertical)] = "."
     return "\n".join(map("".join, grid))
@@ -121,7 +139,10 @@ def perfect_map(rows: int, cols: int, *, rng: int | np.random.Generator = 0) -> 
     number = np.arange(rows * cols).reshape(rows, cols)
     a = np.concatenate([number[:, :-1].ravel(), number[:-1].ravel()])
     b = np.concatenate([number[:, 1:].ravel(), number[1:].ravel()])
-    weights = coo_array((1.0 + make_generator(rng).random(len(a)), (a, b)), shape=(number.size, number.size))
+    weights = coo_array(
+        (1.0 + make_generator(rng).random(len(a)), (a, b)),
+        shape=(number.size, number.size),
+    )
     tree = minimum_spanning_tree(weights.tocsr()).tocoo()
     grid = np.full((2 * rows + 1, 2 * cols + 1), "#")
     grid[1::2, 1::2] = "."
@@ -131,13 +152,19 @@ def perfect_map(rows: int, cols: int, *, rng: int | np.random.Generator = 0) -> 
 
 
 # Functions of rows, columns and rng.
-GENERATORS: dict[str, Callable[..., str]] = {"rooms": rooms_map, "perfect": perfect_map, "open": open_map}
+GENERATORS: dict[str, Callable[..., str]] = {
+    "rooms": rooms_map,
+    "perfect": perfect_map,
+    "open": open_map,
+}
 
 
 def _find_map(source: Any, rng: int | np.random.Generator) -> tuple[str, str]:
     """Name and text of a map; see `maze`."""
     if not isinstance(source, str | Path):
-        raise TypeError(f"a maze is a name, the text of a map or a path, got {type(source).__name__}")
+        raise TypeError(
+            f"a maze is a name, the text of a map or a path, got {type(source).__name__}"
+        )
     if source in mazes():
         return str(source), (FOLDER / f"{source}.txt").read_text(encoding="utf-8")
     if isinstance(source, str):
@@ -147,7 +174,9 @@ def _find_map(source: Any, rng: int | np.random.Generator) -> tuple[str, str]:
         if kind in GENERATORS:
             sides = re.fullmatch(r"(\d{1,9})x(\d{1,9})", size, re.ASCII)
             if sides is None:
-                raise ValueError(f"a generated maze is {kind}:ROWSxCOLS, like {kind}:20x30, got {source!r}")
+                raise ValueError(
+                    f"a generated maze is {kind}:ROWSxCOLS, like {kind}:20x30, got {source!r}"
+                )
             return source, GENERATORS[kind](int(sides[1]), int(sides[2]), rng=rng)
     reason = "no such file"
     try:
@@ -169,9 +198,13 @@ def _parse_map(text: str) -> tuple[NDArray[np.str_], int]:
     rows = lines[first:] or [""]
     height, width = len(rows), max(map(len, rows))
     if not width:
-        raise ValueError("the map is empty: give at least one line with a free cell (.)")
+        raise ValueError(
+            "the map is empty: give at least one line with a free cell (.)"
+        )
     if size and (height > int(size[1]) or width > int(size[2])):
-        raise ValueError(f"the first line says {size[0]} but the map has {height} rows and {width} columns")
+        raise ValueError(
+            f"the first line says {size[0]} but the map has {height} rows and {width} columns"
+        )
     for y, row in enumerate(rows):
         if unknown := re.search("[^#X. SGE]", row):
             raise ValueError(
@@ -179,11 +212,17 @@ def _parse_map(text: str) -> tuple[NDArray[np.str_], int]:
                 "use # or X for walls, . or space for free cells, S start, G or E goal"
             )
     synonyms = str.maketrans("X E", "#.G")
-    return np.array([list(row.translate(synonyms).ljust(width, "#")) for row in rows]), first + 1
+    return np.array(
+        [list(row.translate(synonyms).ljust(width, "#")) for row in rows]
+    ), first + 1
 
 
-def _check_size(rows: int, cols: int, cells_per_unit: int, max_cells: int = 50_000_000) -> None:
+def _check_size(
+    rows: int, cols: int, cells_per_unit: int, max_cells: int = 50_000_000
+) -> None:
     """Check the number of cells of a generated map."""
     cells = check_int("rows", rows, 0) * check_int("cols", cols, 0) * cells_per_unit
     if not 1 <= cells <= max_cells:
-        raise ValueError(f"a map has 1 to {max_cells:,} cells, one of {rows} x {cols} has {cells:,}")
+        raise ValueError(
+            f"a map has 1 to {max_cells:,} cells, one of {rows} x {cols} has {cells:,}"
+        )

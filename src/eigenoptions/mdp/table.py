@@ -14,7 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from eigenoptions._text import draw_map, printable
-from eigenoptions._validation import check_choice, check_csr, check_int, check_type, readonly, set_readonly
+from eigenoptions._validation import (
+    check_choice,
+    check_csr,
+    check_int,
+    check_type,
+    readonly,
+    set_readonly,
+)
 from eigenoptions.mdp.transitions import Transitions, count_states, read_spaces
 
 
@@ -66,22 +73,32 @@ class MDP:
         table = check_csr("transition", table, nonnegative=True)
         rows, n = table.shape
         if n == 0 or rows == 0 or rows % n:
-            raise ValueError(f"transition must have shape (S*A, S), at least one state, got {table.shape}")
+            raise ValueError(
+                f"transition must have shape (S*A, S), at least one state, got {table.shape}"
+            )
         sums = table.sum(axis=1)
         row = int(np.abs(sums - 1.0).argmax())
         if abs(sums[row] - 1.0) > 1e-9:
-            place = f"row {row} (state {row // (rows // n)}, action {row % (rows // n)})"
-            raise ValueError(f"transition rows must sum to 1, {place} sums to {sums[row]:.6g}")
+            place = (
+                f"row {row} (state {row // (rows // n)}, action {row % (rows // n)})"
+            )
+            raise ValueError(
+                f"transition rows must sum to 1, {place} sums to {sums[row]:.6g}"
+            )
         set_readonly(table.data, table.indices, table.indptr)
         checked: dict[str, Any] = {"transition": table}
         if self.coords is not None:
             checked["coords"] = coords = readonly(self.coords)
             if coords.shape != (n, 2) or coords.dtype.kind not in "iu":
-                raise ValueError(f"coords must be integers ({n}, 2), got {coords.dtype} {coords.shape}")
+                raise ValueError(
+                    f"coords must be integers ({n}, 2), got {coords.dtype} {coords.shape}"
+                )
         if self.reward is not None:
             checked["reward"] = reward = readonly(np.ravel(self.reward), np.float64)
             if len(reward) not in (n, rows) or not np.isfinite(reward).all():
-                raise ValueError(f"reward must be {n} or {rows} finite numbers, got {np.shape(self.reward)}")
+                raise ValueError(
+                    f"reward must be {n} or {rows} finite numbers, got {np.shape(self.reward)}"
+                )
         if self.states is not None and len(self.states) != n:
             raise ValueError(f"states must have {n} entries, got {len(self.states)}")
         for field in ("start", "goal"):
@@ -99,14 +116,20 @@ class MDP:
         """
         table = np.asarray(successors)
         if table.ndim != 2:
-            raise ValueError(f"successors must be integers (S, A), got {table.dtype} {table.shape}")
+            raise ValueError(
+                f"successors must be integers (S, A), got {table.dtype} {table.shape}"
+            )
         n = _check_numbers("successors", table.ravel(), len(table))
         entries = np.ones(table.size), table.ravel(), np.arange(table.size + 1)
         return cls(csr_array(entries, shape=(table.size, n)), **fields)
 
     @classmethod
     def from_transitions(
-        cls, data: Any, n_states: int | None = None, n_actions: int | None = None, **fields: Any
+        cls,
+        data: Any,
+        n_states: int | None = None,
+        n_actions: int | None = None,
+        **fields: Any,
     ) -> MDP:
         """MDP of samples between numbered states, by relative frequencies (Section 5.1).
 
@@ -134,11 +157,17 @@ class MDP:
         S = _check_numbers("states", states, n_states or count_states(space))
         A = _check_numbers("actions", batch.action, n_actions or declared_actions)
         if S * A > 10**8:
-            raise ValueError(f"{S} states and {A} actions are more than 1e8 rows: number both without gaps")
+            raise ValueError(
+                f"{S} states and {A} actions are more than 1e8 rows: number both without gaps"
+            )
         before, after = states.astype(np.int64).reshape(2, -1)
-        counts = csr_array((np.ones(len(batch)), (before * A + batch.action, after)), shape=(S * A, S))
+        counts = csr_array(
+            (np.ones(len(batch)), (before * A + batch.action, after)), shape=(S * A, S)
+        )
         untried = np.flatnonzero(np.diff(counts.indptr) == 0)
-        counts += csr_array((np.ones(len(untried)), (untried, untried // A)), shape=counts.shape)
+        counts += csr_array(
+            (np.ones(len(untried)), (untried, untried // A)), shape=counts.shape
+        )
         counts.data /= np.repeat(counts.sum(axis=1), np.diff(counts.indptr))
         return cls(counts, **fields)
 
@@ -155,9 +184,13 @@ class MDP:
     @cached_property
     def successors(self) -> NDArray[np.int32] | None:
         """``(S, A)`` next state of each action, or None where some action is stochastic."""
-        if not np.array_equal(self.transition.indptr, np.arange(len(self.transition.indptr))):
+        if not np.array_equal(
+            self.transition.indptr, np.arange(len(self.transition.indptr))
+        ):
             return None
-        return readonly(self.transition.indices, np.int32).reshape(self.n_states, self.n_actions)
+        return readonly(self.transition.indices, np.int32).reshape(
+            self.n_states, self.n_actions
+        )
 
     @cached_property
     def most_likely_successors(self) -> NDArray[np.int32]:
@@ -171,19 +204,29 @@ class MDP:
         row = np.repeat(np.arange(len(first)), np.diff(table.indptr))
         deviation = np.zeros(table.nnz)
         if self.coords is not None:
-            displacement = (self.coords[table.indices] - self.coords[row // self.n_actions]).astype(float)
+            displacement = (
+                self.coords[table.indices] - self.coords[row // self.n_actions]
+            ).astype(float)
             expected = np.add.reduceat(table.data[:, None] * displacement, first)
             deviation = ((displacement - expected[row]) ** 2).sum(axis=1).round(9)
-        less_likely = table.data < (1.0 - 1e-9) * np.maximum.reduceat(table.data, first)[row]
+        less_likely = (
+            table.data < (1.0 - 1e-9) * np.maximum.reduceat(table.data, first)[row]
+        )
         best = np.lexsort((table.indices, deviation, less_likely, row))[first]
-        return readonly(table.indices[best], np.int32).reshape(self.n_states, self.n_actions)
+        return readonly(table.indices[best], np.int32).reshape(
+            self.n_states, self.n_actions
+        )
 
     @cached_property
     def fingerprint(self) -> str:
         """Hash of the state space and its dynamics, by which options are matched with an MDP."""
         table, digest = self.transition, blake2b(digest_size=16)
         digest.update(f"{self.n_states},{self.n_actions};".encode())
-        for array, kind in ((table.indptr, "<i8"), (table.indices, "<i8"), (table.data, "<f8")):
+        for array, kind in (
+            (table.indptr, "<i8"),
+            (table.indices, "<i8"),
+            (table.data, "<f8"),
+        ):
             digest.update(np.ascontiguousarray(array, dtype=kind).data)
         return digest.hexdigest()
 
@@ -196,7 +239,9 @@ class MDP:
         task = copy(self)
         for field, state in (("start", start), ("goal", goal)):
             if state is not None:
-                object.__setattr__(task, field, check_int(field, state, 0, self.n_states - 1))
+                object.__setattr__(
+                    task, field, check_int(field, state, 0, self.n_states - 1)
+                )
         return task
 
     def __repr__(self) -> str:
@@ -204,8 +249,12 @@ class MDP:
         parts = [f"{count} {noun}{'s' * (count > 1)}" for noun, count in sizes.items()]
         parts += ["stochastic" if self.successors is None else "deterministic"]
         task = {"start": self.start, "goal": self.goal}
-        parts += [f"{field} {state}" for field, state in task.items() if state is not None]
-        return f"MDP({printable(self.name) + ': ' if self.name else ''}{', '.join(parts)})"
+        parts += [
+            f"{field} {state}" for field, state in task.items() if state is not None
+        ]
+        return (
+            f"MDP({printable(self.name) + ': ' if self.name else ''}{', '.join(parts)})"
+        )
 
     def __str__(self) -> str:
         if self.coords is None:
@@ -251,7 +300,11 @@ def graph(mdp: MDP, weights: str | ArrayLike | csr_array = "adjacency") -> csr_a
     if isinstance(weights, str):
         check_choice("weights", weights, ("adjacency", "random-walk", "incidence"))
         # All actions of a state in one row.
-        entries = table.data / mdp.n_actions, table.indices, table.indptr[:: mdp.n_actions]
+        entries = (
+            table.data / mdp.n_actions,
+            table.indices,
+            table.indptr[:: mdp.n_actions],
+        )
         W = csr_array(entries, shape=(n, n), copy=True)
         W.sum_duplicates()
         if weights != "random-walk":
@@ -259,7 +312,9 @@ def graph(mdp: MDP, weights: str | ArrayLike | csr_array = "adjacency") -> csr_a
     else:
         W = check_csr("weights", weights, nonnegative=True)
         if W.shape != (n, n):
-            raise ValueError(f"weights must have shape ({n}, {n}) for {n} states, got {W.shape}")
+            raise ValueError(
+                f"weights must have shape ({n}, {n}) for {n} states, got {W.shape}"
+            )
     W = remove_loops(W + W.T)
     W.data[:] = 1.0 if is_adjacency else 0.5 * W.data
     return W
@@ -277,8 +332,12 @@ def remove_loops(W: csr_array) -> csr_array:
 def _check_numbers(kind: str, numbers: NDArray[Any], size: int | None) -> int:
     """The size of a table that has these numbers of states or actions."""
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not len(numbers):
-        raise ValueError(f"{kind} must be integers (N,), got {numbers.dtype} of shape {numbers.shape}")
+        raise ValueError(
+            f"{kind} must be integers (N,), got {numbers.dtype} of shape {numbers.shape}"
+        )
     size = int(numbers.max()) + 1 if size is None else size
     if not 0 <= numbers.min() <= numbers.max() < size:
-        raise ValueError(f"{kind} must be in 0..{size - 1}, got {numbers.min()}..{numbers.max()}")
+        raise ValueError(
+            f"{kind} must be in 0..{size - 1}, got {numbers.min()}..{numbers.max()}"
+        )
     return size

@@ -19,8 +19,21 @@ from eigenoptions._validation import readonly
 NAMES = {
     "obs": ("obs", "observations", "observation", "states"),
     "action": ("action", "actions", "act"),
-    "next_obs": ("next_obs", "next_observations", "obs_next", "next_observation", "next_states"),
-    "terminated": ("terminated", "terminals", "terminations", "dones", "done", "is_terminal"),
+    "next_obs": (
+        "next_obs",
+        "next_observations",
+        "obs_next",
+        "next_observation",
+        "next_states",
+    ),
+    "terminated": (
+        "terminated",
+        "terminals",
+        "terminations",
+        "dones",
+        "done",
+        "is_terminal",
+    ),
     "truncated": ("truncated", "timeouts", "truncations", "is_last"),
 }
 
@@ -52,7 +65,9 @@ class Transitions:
     def __post_init__(self) -> None:
         sizes = {name: len(part) for name, part in vars(self).items()}
         if len(set(sizes.values())) != 1:
-            raise ValueError(f"all parts of Transitions must have one length, got {sizes}")
+            raise ValueError(
+                f"all parts of Transitions must have one length, got {sizes}"
+            )
         for name, part in list(vars(self).items()):
             object.__setattr__(self, name, readonly(part))
 
@@ -77,11 +92,18 @@ class Transitions:
         """
         if hasattr(data, "iterate_episodes"):
             # Minari: one more observation than actions.
-            episodes = [(_as_array("observations", e.observations), e) for e in data.iterate_episodes()]
-            data = [(obs[:-1], e.actions, obs[1:], e.terminations) for obs, e in episodes]
+            episodes = [
+                (_as_array("observations", e.observations), e)
+                for e in data.iterate_episodes()
+            ]
+            data = [
+                (obs[:-1], e.actions, obs[1:], e.terminations) for obs, e in episodes
+            ]
         elif hasattr(data, "buffer_size") and hasattr(data, "dones"):
             data = _read_buffer(data)
-        elif isinstance(data, Iterable) and not isinstance(data, Mapping | tuple | str | np.ndarray):
+        elif isinstance(data, Iterable) and not isinstance(
+            data, Mapping | tuple | str | np.ndarray
+        ):
             data = list(data)
         if isinstance(data, list):
             data = _join_entries(data, continuous)
@@ -91,16 +113,29 @@ class Transitions:
             kinds = "a tuple or dict of arrays, a list of steps, a replay buffer or a Minari dataset"
             raise TypeError(f"transitions are {kinds}, got {type(data).__name__}")
         columns = _name_columns(data)
-        obs, next_obs = (_as_observations(name, columns[name]) for name in ("obs", "next_obs"))
-        terminated, action = columns["terminated"], _as_array("action", columns["action"])
-        ends = np.zeros(len(obs)) if terminated is None else _as_array("terminated", terminated)
+        obs, next_obs = (
+            _as_observations(name, columns[name]) for name in ("obs", "next_obs")
+        )
+        terminated, action = (
+            columns["terminated"],
+            _as_array("action", columns["action"]),
+        )
+        ends = (
+            np.zeros(len(obs))
+            if terminated is None
+            else _as_array("terminated", terminated)
+        )
         if ends.size != len(ends):
-            raise ValueError(f"terminated must have shape (N,) or (N, 1), got {ends.shape}")
+            raise ValueError(
+                f"terminated must have shape (N,) or (N, 1), got {ends.shape}"
+            )
         if action.size == len(action) and (action == np.abs(action).round()).all():
             action = action.reshape(len(action)).astype(np.int64)
         elif not continuous:
             remedy = "collect from gymnasium.wrappers.DiscretizeAction(env, bins=...)"
-            raise ValueError(f"actions must be integers (N,), got {action.dtype} {action.shape}: {remedy}")
+            raise ValueError(
+                f"actions must be integers (N,), got {action.dtype} {action.shape}: {remedy}"
+            )
         return cls(obs, action, next_obs, ends.reshape(len(ends)).astype(np.bool_))
 
     def __len__(self) -> int:
@@ -108,7 +143,9 @@ class Transitions:
 
     def __repr__(self) -> str:
         ends = int(np.sum(self.terminated))
-        sizes = f"{len(self)} step{'s' * (len(self) != 1)}, {ends} end{'s' * (ends != 1)}"
+        sizes = (
+            f"{len(self)} step{'s' * (len(self) != 1)}, {ends} end{'s' * (ends != 1)}"
+        )
         return f"Transitions({sizes}; obs {describe(self.obs)}; action {describe(self.action)})"
 
 
@@ -116,7 +153,9 @@ def read_spaces(data: Any) -> tuple[Any, int | None]:
     """Space of the observations and number of actions that a replay buffer or a data set declares, or None."""
     action_space = getattr(data, "action_space", None)
     n_actions = getattr(action_space, "n_primitive", getattr(action_space, "n", None))
-    return getattr(data, "observation_space", None), None if n_actions is None else int(n_actions)
+    return getattr(data, "observation_space", None), None if n_actions is None else int(
+        n_actions
+    )
 
 
 def count_states(space: Any) -> int | None:
@@ -127,15 +166,21 @@ def count_states(space: Any) -> int | None:
 def _as_array(name: str, data: Any, kinds: str = "biuf") -> NDArray[Any]:
     """An array of numbers; tensors are moved to memory, rows of different shapes are refused."""
     if isinstance(data, Mapping):
-        raise ValueError(f"{name} is a dict: flatten it into one array (N, d) (gymnasium.spaces.flatten)")
+        raise ValueError(
+            f"{name} is a dict: flatten it into one array (N, d) (gymnasium.spaces.flatten)"
+        )
     if isinstance(data, list | tuple) and len(data) and hasattr(data[0], "detach"):
         data = [_as_array(name, part) for part in data]
     try:
         array = np.asarray(data.detach().cpu() if hasattr(data, "detach") else data)
     except ValueError:
-        raise ValueError(f"the rows of {name} have different shapes: give one array (N, ...)") from None
+        raise ValueError(
+            f"the rows of {name} have different shapes: give one array (N, ...)"
+        ) from None
     if array.dtype.kind not in kinds or not array.ndim:
-        raise ValueError(f"{name} must hold numbers, one row per step, got {array.dtype} {array.shape}")
+        raise ValueError(
+            f"{name} must hold numbers, one row per step, got {array.dtype} {array.shape}"
+        )
     return array
 
 
@@ -157,20 +202,38 @@ def _name_columns(data: Mapping[str, Any] | tuple[Any, ...]) -> dict[str, Any]:
             parts = "(obs, action, [reward,] next_obs, [terminated])"
             raise ValueError(f"a tuple has arrays {parts}, got {len(data)} parts")
         obs, action, *_, next_obs, terminated = data if len(data) > 3 else (*data, None)
-        return {"obs": obs, "action": action, "next_obs": next_obs, "terminated": terminated}
-    columns = {part: next((data[n] for n in names if n in data), None) for part, names in NAMES.items()}
+        return {
+            "obs": obs,
+            "action": action,
+            "next_obs": next_obs,
+            "terminated": terminated,
+        }
+    columns = {
+        part: next((data[n] for n in names if n in data), None)
+        for part, names in NAMES.items()
+    }
     for part in ("obs", "action"):
         if columns[part] is None:
-            raise ValueError(f"the dict has no {part} ({', '.join(NAMES[part])}), only {', '.join(data)}")
+            raise ValueError(
+                f"the dict has no {part} ({', '.join(NAMES[part])}), only {', '.join(data)}"
+            )
     if columns["next_obs"] is None:
         # The next observation is that of the next row, which at an end belongs to another episode.
-        obs, action = _as_array("obs", columns["obs"]), _as_array("action", columns["action"])
+        obs, action = (
+            _as_array("obs", columns["obs"]),
+            _as_array("action", columns["action"]),
+        )
         last = np.zeros(len(obs), dtype=np.bool_)
         for end in (columns["terminated"], columns["truncated"]):
             if end is not None:
                 last |= _as_array("terminated", end).reshape(len(obs)).astype(np.bool_)
         rows = np.flatnonzero(~last[:-1])
-        columns = {"obs": obs[rows], "action": action[rows], "next_obs": obs[rows + 1], "terminated": None}
+        columns = {
+            "obs": obs[rows],
+            "action": action[rows],
+            "next_obs": obs[rows + 1],
+            "terminated": None,
+        }
     return columns
 
 
@@ -187,7 +250,9 @@ def _join_entries(entries: list[Any], continuous: bool) -> Any:
             return tuple(zip(*entries, strict=True))
     elif not isinstance(first, Transitions):
         return tuple(entries)
-    batches = [vars(Transitions.of(entry, continuous=continuous)).values() for entry in entries]
+    batches = [
+        vars(Transitions.of(entry, continuous=continuous)).values() for entry in entries
+    ]
     return Transitions(*map(np.concatenate, zip(*batches, strict=True)))
 
 
@@ -210,5 +275,7 @@ def _read_buffer(buffer: Any) -> dict[str, Any]:
     happened = ~done if lean else np.ones_like(done)
     if hasattr(buffer.action_space, "n_primitive"):
         # Decisions for options of several steps are no transitions.
-        happened &= columns["action"].reshape(happened.shape) < buffer.action_space.n_primitive
+        happened &= (
+            columns["action"].reshape(happened.shape) < buffer.action_space.n_primitive
+        )
     return {name: column[happened] for name, column in columns.items()}

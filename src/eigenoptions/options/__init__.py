@@ -17,8 +17,21 @@ from typing import Any, Self, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._text import describe, draw_arrows, draw_map, explain_glyphs, find_moves, printable
-from eigenoptions._validation import check_int, check_state, check_type, readonly, suggest_name
+from eigenoptions._text import (
+    describe,
+    draw_arrows,
+    draw_map,
+    explain_glyphs,
+    find_moves,
+    printable,
+)
+from eigenoptions._validation import (
+    check_int,
+    check_state,
+    check_type,
+    readonly,
+    suggest_name,
+)
 from eigenoptions.mdp import MDP
 from eigenoptions.spectra import OPERATORS, Spectrum
 
@@ -74,7 +87,10 @@ class Purpose:
     exact: bool = False
 
     def __post_init__(self) -> None:
-        checked: dict[str, Any] = {"label": str(self.label), "eigenvalue": float(self.eigenvalue)}
+        checked: dict[str, Any] = {
+            "label": str(self.label),
+            "eigenvalue": float(self.eigenvalue),
+        }
         for name, dtype in (("potential", np.float64), ("initiation", np.bool_)):
             if (array := getattr(self, name)) is not None:
                 checked[name] = readonly(array, dtype)
@@ -93,7 +109,11 @@ class Purpose:
         text, f = printable(self.label) or "no label", self.potential
         if f is not None and f.size:
             text += f": {len(f)} numbers from {f.min():.4g} to {f.max():.4g}"
-        value = f", eigenvalue {self.eigenvalue:.4g}" if np.isfinite(self.eigenvalue) else ""
+        value = (
+            f", eigenvalue {self.eigenvalue:.4g}"
+            if np.isfinite(self.eigenvalue)
+            else ""
+        )
         return f"Purpose({text}{value})"
 
 
@@ -102,10 +122,19 @@ class OptionFields:
 
     purpose: Purpose
     label = property(lambda self: self.purpose.label, doc="Name of the option.")
-    eigenvalue = property(lambda self: self.purpose.eigenvalue, doc="Eigenvalue of its eigenvector, or nan.")
-    index = property(lambda self: self.purpose.index, doc="Number of its eigenvector, or None.")
-    sign = property(lambda self: self.purpose.sign, doc="Sign of its eigenvector, or None.")
-    goal = property(lambda self: self.purpose.goal, doc="The state that it leads to, or None.")
+    eigenvalue = property(
+        lambda self: self.purpose.eigenvalue,
+        doc="Eigenvalue of its eigenvector, or nan.",
+    )
+    index = property(
+        lambda self: self.purpose.index, doc="Number of its eigenvector, or None."
+    )
+    sign = property(
+        lambda self: self.purpose.sign, doc="Sign of its eigenvector, or None."
+    )
+    goal = property(
+        lambda self: self.purpose.goal, doc="The state that it leads to, or None."
+    )
 
 
 class OptionSequence(Sequence[T]):
@@ -113,10 +142,19 @@ class OptionSequence(Sequence[T]):
 
     purposes: Sequence[Purpose]
     _row_arrays: tuple[str, ...]  # the fields with one row per option
-    labels = property(lambda self: tuple(p.label for p in self.purposes), doc="Name of each option.")
-    indices = property(lambda self: tuple(p.index for p in self.purposes), doc="`Option.index` of each.")
-    signs = property(lambda self: tuple(p.sign for p in self.purposes), doc="`Option.sign` of each.")
-    goals = property(lambda self: tuple(p.goal for p in self.purposes), doc="`Option.goal` of each.")
+    labels = property(
+        lambda self: tuple(p.label for p in self.purposes), doc="Name of each option."
+    )
+    indices = property(
+        lambda self: tuple(p.index for p in self.purposes),
+        doc="`Option.index` of each.",
+    )
+    signs = property(
+        lambda self: tuple(p.sign for p in self.purposes), doc="`Option.sign` of each."
+    )
+    goals = property(
+        lambda self: tuple(p.goal for p in self.purposes), doc="`Option.goal` of each."
+    )
 
     @property
     def eigenvalues(self) -> NDArray[np.float64]:
@@ -131,7 +169,9 @@ class OptionSequence(Sequence[T]):
         if not isinstance(option, str):
             return range(len(self))[option]
         if option not in self.labels:
-            raise KeyError(f"no option is called {option!r}{suggest_name(option, self.labels)}")
+            raise KeyError(
+                f"no option is called {option!r}{suggest_name(option, self.labels)}"
+            )
         return int(self.labels.index(option))
 
     def _make_option(self, i: int) -> T:
@@ -149,7 +189,9 @@ class OptionSequence(Sequence[T]):
             index = np.asarray(index) if np.size(index) else np.empty(0, dtype=np.intp)
         chosen = np.arange(len(self))[index]
         arrays = {name: getattr(self, name) for name in self._row_arrays}
-        rows = {name: array[chosen] for name, array in arrays.items() if array is not None}
+        rows = {
+            name: array[chosen] for name, array in arrays.items() if array is not None
+        }
         return replace(self, purposes=tuple(self.purposes[i] for i in chosen), **rows)
 
     def save(self: Any, path: str | Path) -> None:
@@ -160,22 +202,36 @@ class OptionSequence(Sequence[T]):
 
     def list_labels(self) -> str:
         """The first labels, for a line of text."""
-        return printable(", ".join(self.labels[:6])) + (", ..." if len(self) > 6 else "")
+        return printable(", ".join(self.labels[:6])) + (
+            ", ..." if len(self) > 6 else ""
+        )
 
 
 def check_purposes(purposes: Sequence[Purpose]) -> tuple[Purpose, ...]:
     """Purposes, each with a label: ``"option 3"`` for the third where there is none."""
     for purpose in purposes:
-        check_type("purposes", purpose, Purpose, "make them with eigenpurposes or Purpose(potential)")
-    return tuple(p if p.label else replace(p, label=f"option {i}") for i, p in enumerate(purposes, 1))
+        check_type(
+            "purposes",
+            purpose,
+            Purpose,
+            "make them with eigenpurposes or Purpose(potential)",
+        )
+    return tuple(
+        p if p.label else replace(p, label=f"option {i}")
+        for i, p in enumerate(purposes, 1)
+    )
 
 
 class TablePolicy:
     """Where options of a table start and end, ``(S,)`` or ``(n, S)`` as the policy."""
 
     policy: NDArray[np.integer[Any]]
-    initiation = property(lambda self: self.policy >= 0, doc="States where an option may start.")
-    termination = property(lambda self: self.policy < 0, doc="States where an option terminates.")
+    initiation = property(
+        lambda self: self.policy >= 0, doc="States where an option may start."
+    )
+    termination = property(
+        lambda self: self.policy < 0, doc="States where an option terminates."
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -213,14 +269,18 @@ class Option(OptionFields, TablePolicy):
         """Expected number of steps until it terminates, averaged over the states where it may start."""
         from eigenoptions.options.solver import lengths
 
-        return float(lengths(self.mdp, self.policy).sum() / max(self.initiation.sum(), 1))
+        return float(
+            lengths(self.mdp, self.policy).sum() / max(self.initiation.sum(), 1)
+        )
 
     def act(self, state: int) -> int:
         """The action in a state, or TERMINATE."""
         return int(self.policy[check_state(state, len(self.policy))])
 
     def __repr__(self) -> str:
-        starts = f"may start in {int(self.initiation.sum())} of {len(self.policy)} states"
+        starts = (
+            f"may start in {int(self.initiation.sum())} of {len(self.policy)} states"
+        )
         return f"Option({printable(self.label)}: {starts}, mean length {self.mean_length:.3g})"
 
 
@@ -266,19 +326,34 @@ class OptionSet(OptionSequence[Option], TablePolicy):
         check_type("mdp", self.mdp, MDP, "make one with maze, from_env or MDP(table)")
         check_type("provenance", self.provenance, dict, "give names and values")
         policy = readonly(self.policy)
-        is_table = policy.ndim == 2 and policy.shape[1] == self.n_states and policy.dtype.kind in "iu"
-        if not is_table or not ((policy >= TERMINATE) & (policy < self.n_actions)).all():
+        is_table = (
+            policy.ndim == 2
+            and policy.shape[1] == self.n_states
+            and policy.dtype.kind in "iu"
+        )
+        if (
+            not is_table
+            or not ((policy >= TERMINATE) & (policy < self.n_actions)).all()
+        ):
             limits = f"shape (n, {self.n_states}) and actions {TERMINATE}..{self.n_actions - 1}"
             raise ValueError(f"policy must have {limits}, got {describe(policy)}")
-        value = readonly(np.zeros(policy.shape) if self.value is None else self.value, np.float64)
-        purposes = check_purposes(tuple(self.purposes) or (Purpose(None),) * len(policy))
+        value = readonly(
+            np.zeros(policy.shape) if self.value is None else self.value, np.float64
+        )
+        purposes = check_purposes(
+            tuple(self.purposes) or (Purpose(None),) * len(policy)
+        )
         if value.shape != policy.shape or len(purposes) != len(policy):
             sizes = f"{value.shape} and {len(purposes)}"
-            raise ValueError(f"value and purposes must fit {policy.shape} options and states, got {sizes}")
+            raise ValueError(
+                f"value and purposes must fit {policy.shape} options and states, got {sizes}"
+            )
         set_fields(self, {"policy": policy, "value": value, "purposes": purposes})
 
     n_states = property(lambda self: self.mdp.n_states, doc="Number of states.")
-    n_actions = property(lambda self: self.mdp.n_actions, doc="Number of primitive actions.")
+    n_actions = property(
+        lambda self: self.mdp.n_actions, doc="Number of primitive actions."
+    )
 
     @cached_property
     def mean_length(self) -> NDArray[np.float64]:
@@ -301,11 +376,16 @@ class OptionSet(OptionSequence[Option], TablePolicy):
         [3, 2, 1, 0]
         """
         policy, table = self.policy[self.find(option)], self.mdp.transition
-        states, generator = [check_state(state, self.n_states)], np.random.default_rng(rng)
+        states, generator = (
+            [check_state(state, self.n_states)],
+            np.random.default_rng(rng),
+        )
         while len(states) <= max_steps and policy[states[-1]] >= 0:
             row = states[-1] * self.n_actions + int(policy[states[-1]])
             outcomes = slice(table.indptr[row], table.indptr[row + 1])
-            states.append(int(generator.choice(table.indices[outcomes], p=table.data[outcomes])))
+            states.append(
+                int(generator.choice(table.indices[outcomes], p=table.data[outcomes]))
+            )
         return np.array(states, dtype=np.int64)
 
     def check(self, mdp: Any) -> None:
@@ -322,7 +402,9 @@ class OptionSet(OptionSequence[Option], TablePolicy):
             same = self.mdp.fingerprint == mdp.fingerprint
         if not same:
             wrong = f"options of {self.mdp!r}, not of {mdp!r}"
-            raise ValueError(f"options of another state space: {wrong}; discover options on it")
+            raise ValueError(
+                f"options of another state space: {wrong}; discover options on it"
+            )
 
     def _make_option(self, i: int) -> Option:
         return Option(self.mdp, self.policy[i], self.value[i], self.purposes[i])
@@ -332,21 +414,35 @@ class OptionSet(OptionSequence[Option], TablePolicy):
         if not isinstance(other, OptionSet):
             return NotImplemented
         # Of a table that was estimated and an exact one, the exact one stays.
-        exact, second = (other, self) if self.provenance.get("dynamics") == "estimated" else (self, other)
+        exact, second = (
+            (other, self)
+            if self.provenance.get("dynamics") == "estimated"
+            else (self, other)
+        )
         second.check(exact.mdp)
         moves, others = exact.mdp.successors, second.mdp.successors
         if moves is not None and others is not None:
             # An action that was never tried stays in an estimated table.
             stay = np.arange(exact.n_states)[:, None]
             if np.any((moves != others) & (moves != stay) & (others != stay)):
-                raise ValueError("options of different environments: their actions lead elsewhere")
+                raise ValueError(
+                    "options of different environments: their actions lead elsewhere"
+                )
         provenance = self.provenance
         if other.provenance != provenance:
             provenance = {"joined": [provenance, other.provenance]}
             if "dynamics" in second.provenance:
                 provenance["dynamics"] = second.provenance["dynamics"]
-        both = {name: np.concatenate([getattr(o, name) for o in (self, other)]) for name in self._row_arrays}
-        return OptionSet(exact.mdp, **both, purposes=(*self.purposes, *other.purposes), provenance=provenance)
+        both = {
+            name: np.concatenate([getattr(o, name) for o in (self, other)])
+            for name in self._row_arrays
+        }
+        return OptionSet(
+            exact.mdp,
+            **both,
+            purposes=(*self.purposes, *other.purposes),
+            provenance=provenance,
+        )
 
     def __repr__(self) -> str:
         n = len(self)
@@ -366,7 +462,9 @@ class OptionSet(OptionSequence[Option], TablePolicy):
         return "\n\n".join([*drawn, *filter(None, [key]), repr(self)])
 
 
-def eigenpurposes(spectrum: Spectrum, *, both_signs: bool = True, skip_zero: bool = True) -> list[Purpose]:
+def eigenpurposes(
+    spectrum: Spectrum, *, both_signs: bool = True, skip_zero: bool = True
+) -> list[Purpose]:
     """Eigenpurposes of a spectrum, in order of eigenvalue, + before - (Definition 3.1).
 
     Parameters
@@ -388,7 +486,9 @@ def eigenpurposes(spectrum: Spectrum, *, both_signs: bool = True, skip_zero: boo
     """
     check_type("spectrum", spectrum, Spectrum, "call spectrum(graph(mdp))")
     first = 1 if spectrum.n_zero or spectrum.operator in OPERATORS else 2
-    eigenpairs = list(zip(count(first), spectrum.vectors.T, spectrum.values.tolist(), strict=False))
+    eigenpairs = list(
+        zip(count(first), spectrum.vectors.T, spectrum.values.tolist(), strict=False)
+    )
     return [
         Purpose(sign * vector, index=i, sign=sign, eigenvalue=value)
         for i, vector, value in eigenpairs[spectrum.n_zero if skip_zero else 0 :]

@@ -18,7 +18,12 @@ from scipy.sparse.csgraph import connected_components
 from eigenoptions._validation import check_choice, check_int
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
-from eigenoptions.options.walks import continue_after_end, make_tables, stack_policies, visit_states
+from eigenoptions.options.walks import (
+    continue_after_end,
+    make_tables,
+    stack_policies,
+    visit_states,
+)
 from eigenoptions.spectra.representations import uniform_walk
 
 Mask = NDArray[np.bool_]
@@ -96,16 +101,27 @@ def tune_exploration(
     choices = ((0.0, 0.0), *settings)
     # Short walks take less time in NumPy than their kernel takes to load.
     simulate = walk_together if mdp.n_states <= 150 else walk_one_by_one
-    policy, half = stack_policies(mdp, options), max(check_int("n_walks", n_walks) // 2, 2)
-    times = simulate(endless, policy, choices, targets, half, check_int("max_steps", max_steps), rng)
+    policy, half = (
+        stack_policies(mdp, options),
+        max(check_int("n_walks", n_walks) // 2, 2),
+    )
+    times = simulate(
+        endless, policy, choices, targets, half, check_int("max_steps", max_steps), rng
+    )
     half = times.shape[1] // 2
     best = 1 + int(np.argmin(times[1:, :half].mean(axis=1)))
     # The best of many noisy scores is too good: other walks decide whether it is better than primitive actions.
     ratio = float(times[best, half:].mean() / times[0].mean())
-    return Exploration(*choices[best], ratio) if ratio < 0.9 else Exploration(0.0, 0.0, 1.0)
+    return (
+        Exploration(*choices[best], ratio)
+        if ratio < 0.9
+        else Exploration(0.0, 0.0, 1.0)
+    )
 
 
-def resolve_exploration(options: Any, option_chance: float | str | None, stop_chance: float) -> Exploration:
+def resolve_exploration(
+    options: Any, option_chance: float | str | None, stop_chance: float
+) -> Exploration:
     """The settings of a wrapper or a walk; ``option_chance="auto"`` asks `tune_exploration` where there is a table."""
     if not isinstance(option_chance, str):
         return Exploration(option_chance, stop_chance)  # type: ignore[arg-type]
@@ -127,10 +143,21 @@ def find_recurrent_states(mdp: MDP) -> Mask:
 
 
 def walk_together(
-    mdp: MDP, policy: NDArray[Any], choices: Settings, targets: Mask, half: int, max_steps: int, rng: int
+    mdp: MDP,
+    policy: NDArray[Any],
+    choices: Settings,
+    targets: Mask,
+    half: int,
+    max_steps: int,
+    rng: int,
 ) -> NDArray[np.float64]:
     """``(choices, 2 half)`` mean step of the first visits, by NumPy; at most 10,000 steps of each walk."""
-    n, n_actions, n_walks, generator = mdp.n_states, mdp.n_actions, 2 * half, np.random.default_rng(rng)
+    n, n_actions, n_walks, generator = (
+        mdp.n_states,
+        mdp.n_actions,
+        2 * half,
+        np.random.default_rng(rng),
+    )
     option_chance, stop_chance = np.repeat(choices, n_walks, axis=0).T
     walks = np.arange(len(option_chance))
     starts = generator.choice(np.flatnonzero(targets), n_walks)
@@ -150,11 +177,21 @@ def walk_together(
             step += 1
             runs = (policy[option, state] >= 0) & (u[0] >= stop_chance)
             takes_option = ~runs & (u[1] < option_chance) & (n_available[state] > 0)
-            chosen = available.indptr[state] + (u[2] * n_available[state]).astype(np.int64)
-            chosen = available.indices[np.where(takes_option, chosen, 0)] if available.nnz else option
+            chosen = available.indptr[state] + (u[2] * n_available[state]).astype(
+                np.int64
+            )
+            chosen = (
+                available.indices[np.where(takes_option, chosen, 0)]
+                if available.nnz
+                else option
+            )
             option = np.where(runs, option, np.where(takes_option, chosen, -1))
-            action = np.where(option < 0, (u[2] * n_actions).astype(np.int64), policy[option, state])
-            after = np.searchsorted(cumulative, state * n_actions + action + u[3], side="right")
+            action = np.where(
+                option < 0, (u[2] * n_actions).astype(np.int64), policy[option, state]
+            )
+            after = np.searchsorted(
+                cumulative, state * n_actions + action + u[3], side="right"
+            )
             state = P.indices[np.minimum(after, P.nnz - 1)]
             is_new = ~seen[walks, state]
             first[walks[is_new], state[is_new]] = step
@@ -165,22 +202,35 @@ def walk_together(
 
 
 def walk_one_by_one(
-    mdp: MDP, policy: NDArray[Any], choices: Settings, targets: Mask, half: int, max_steps: int, rng: int
+    mdp: MDP,
+    policy: NDArray[Any],
+    choices: Settings,
+    targets: Mask,
+    half: int,
+    max_steps: int,
+    rng: int,
 ) -> NDArray[np.float64]:
     """The same by the kernel, with fewer walks where they are long; the second half of all but the best are inf."""
     moves, uniform = make_tables(mdp, policy)
-    tables = [(moves, uniform._replace(option_chance=chance, stop_chance=stop)) for chance, stop in choices]
+    tables = [
+        (moves, uniform._replace(option_chance=chance, stop_chance=stop))
+        for chance, stop in choices
+    ]
     # All settings take the first half of the walks, and the best and primitive actions the second.
     n_parts = len(choices) + 2
     limit = max(max_steps // (2 * n_parts), 1)
-    first = [mean_first_visit(tables[0], targets, limit, [rng, walk]) for walk in range(2)]
+    first = [
+        mean_first_visit(tables[0], targets, limit, [rng, walk]) for walk in range(2)
+    ]
     half = min(max(max_steps // (n_parts * max(steps for _, steps in first)), 2), half)
     times = np.full((len(choices), 2 * half), np.inf)
     times[0, :2] = [mean for mean, _ in first]
 
     def walk(choice: int, walks: range, limit: int) -> None:
         for walk in walks:
-            times[choice, walk], _ = mean_first_visit(tables[choice], targets, limit, [rng, walk])
+            times[choice, walk], _ = mean_first_visit(
+                tables[choice], targets, limit, [rng, walk]
+            )
 
     walk(0, range(2, 2 * half), limit)
     # States that are not seen in four times the mean of primitive actions count three times as many steps.
@@ -195,9 +245,18 @@ def walk_one_by_one(
     return times
 
 
-def mean_first_visit(tables: Any, targets: Mask, limit: int, seed: list[int]) -> tuple[float, int]:
+def mean_first_visit(
+    tables: Any, targets: Mask, limit: int, seed: list[int]
+) -> tuple[float, int]:
     """Mean step of the first visits of a walk to the target states, and its steps; not seen: three times `limit`."""
     generator = np.random.default_rng(seed)
-    start, touched = int(generator.choice(np.flatnonzero(targets))), (~targets).astype(np.uint8)
-    total, steps = visit_states(tables, start, int(generator.integers(2**63)), touched, limit)
-    return (total + 3.0 * limit * int((touched == 0).sum())) / (int(targets.sum()) - 1), steps
+    start, touched = (
+        int(generator.choice(np.flatnonzero(targets))),
+        (~targets).astype(np.uint8),
+    )
+    total, steps = visit_states(
+        tables, start, int(generator.integers(2**63)), touched, limit
+    )
+    return (total + 3.0 * limit * int((touched == 0).sum())) / (
+        int(targets.sum()) - 1
+    ), steps

@@ -22,7 +22,14 @@ from eigenoptions._text import describe, printable
 from eigenoptions._validation import check_float, check_int, readonly
 from eigenoptions.features import Map, compute_features
 from eigenoptions.mdp import Transitions
-from eigenoptions.options import TERMINATE, OptionFields, OptionSequence, Purpose, check_purposes, set_fields
+from eigenoptions.options import (
+    TERMINATE,
+    OptionFields,
+    OptionSequence,
+    Purpose,
+    check_purposes,
+    set_fields,
+)
 from eigenoptions.options.lookahead import Clones, Restore, Save
 from eigenoptions.options.solver import COMPUTED_TOLERANCE, first_best
 
@@ -36,7 +43,9 @@ class LinearOption(OptionFields):
     _set: LinearOptionSet
     purpose: Purpose
     patience = property(lambda self: self._set.patience, doc="See `LinearOptionSet`.")
-    stop_chance = property(lambda self: self._set.stop_chance, doc="See `LinearOptionSet`.")
+    stop_chance = property(
+        lambda self: self._set.stop_chance, doc="See `LinearOptionSet`."
+    )
 
     def act(self, obs: Any) -> int:
         """The action at an observation, or TERMINATE."""
@@ -108,20 +117,38 @@ class LinearOptionSet(OptionSequence[LinearOption]):
     _row_arrays = ("threshold", "weights")
 
     def __post_init__(self) -> None:
-        purposes, n_actions = check_purposes(self.purposes), check_int("n_actions", self.n_actions)
+        purposes, n_actions = (
+            check_purposes(self.purposes),
+            check_int("n_actions", self.n_actions),
+        )
         n, potentials = len(purposes), [np.asarray(p.potential) for p in purposes]
-        if {e.ndim for e in potentials} != {1} or not np.isfinite(np.stack(potentials)).all():
-            raise ValueError("purposes must be at least one, with finite potentials of one shape (d,)")
-        threshold = readonly(np.zeros(n) if self.threshold is None else self.threshold, np.float64)
+        if {e.ndim for e in potentials} != {1} or not np.isfinite(
+            np.stack(potentials)
+        ).all():
+            raise ValueError(
+                "purposes must be at least one, with finite potentials of one shape (d,)"
+            )
+        threshold = readonly(
+            np.zeros(n) if self.threshold is None else self.threshold, np.float64
+        )
         weights = None if self.weights is None else readonly(self.weights, np.float64)
         if threshold.shape != (n,):
             raise ValueError(f"threshold must have shape ({n},), got {threshold.shape}")
-        if weights is not None and (weights.ndim != 3 or weights.shape[:2] != (n, n_actions)):
-            raise ValueError(f"weights must have shape ({n}, {n_actions}, p), got {weights.shape}")
+        if weights is not None and (
+            weights.ndim != 3 or weights.shape[:2] != (n, n_actions)
+        ):
+            raise ValueError(
+                f"weights must have shape ({n}, {n_actions}, p), got {weights.shape}"
+            )
         if self.patience is not None:
             check_int("patience", self.patience)
         check_float("stop_chance", self.stop_chance, minimum=0, below=1)
-        checked = {"purposes": purposes, "n_actions": n_actions, "threshold": threshold, "weights": weights}
+        checked = {
+            "purposes": purposes,
+            "n_actions": n_actions,
+            "threshold": threshold,
+            "weights": weights,
+        }
         set_fields(self, checked)
 
     @cached_property
@@ -142,7 +169,9 @@ class LinearOptionSet(OptionSequence[LinearOption]):
     def values(self, obs: Any, count: int | None = None) -> Array:
         """``(n, N, A)`` learned action values of a batch."""
         if self.weights is None:
-            raise ValueError("these options look ahead: bind them to an environment with look_ahead(env)")
+            raise ValueError(
+                "these options look ahead: bind them to an environment with look_ahead(env)"
+            )
         n, n_actions, p = self.weights.shape
         psi = compute_features(self.basis or self.features, obs, p, count)
         # The method: of one observation the operator takes twice the time.
@@ -160,23 +189,36 @@ class LinearOptionSet(OptionSequence[LinearOption]):
         """``(n,)`` the action of every option at one observation, or TERMINATE; features are computed once for all."""
         if self.model is None:
             return self.actions(add_batch_axis(obs), 1)[:, 0]
-        after = [self.potential(add_batch_axis(o), 1)[:, 0] for o in self.model.outcomes()]
+        after = [
+            self.potential(add_batch_axis(o), 1)[:, 0] for o in self.model.outcomes()
+        ]
         gains = np.array(after) - self.potential(add_batch_axis(obs), 1)[:, 0]
-        first, acts = first_best(gains.T, COMPUTED_TOLERANCE * np.abs(self.directions).max(axis=1))
+        first, acts = first_best(
+            gains.T, COMPUTED_TOLERANCE * np.abs(self.directions).max(axis=1)
+        )
         return np.where(acts, first, TERMINATE)
 
-    def with_termination(self, *, patience: int | None = None, stop_chance: float = 0.0) -> LinearOptionSet:
+    def with_termination(
+        self, *, patience: int | None = None, stop_chance: float = 0.0
+    ) -> LinearOptionSet:
         """The same options with further conditions that end them: see the attributes of the class."""
         return replace(self, patience=patience, stop_chance=stop_chance)
 
-    def look_ahead(self, env: Any, *, save: Save | None = None, restore: Restore | None = None) -> Self:
+    def look_ahead(
+        self, env: Any, *, save: Save | None = None, restore: Restore | None = None
+    ) -> Self:
         """The same purposes, followed by trying every action in a copy of `env` (the paper's way, gamma = 0).
 
         `env` is the environment that the options will act in. A copy has its random generator, so it shows what will
         happen. Where it cannot be copied, give ``saved = save(env.unwrapped)`` and ``restore(env.unwrapped, saved)``.
         """
-        model, provenance = Clones(env, self.n_actions, save, restore), {**self.provenance, "gamma": 0.0}
-        return replace(self, model=model, weights=None, basis=None, provenance=provenance)
+        model, provenance = (
+            Clones(env, self.n_actions, save, restore),
+            {**self.provenance, "gamma": 0.0},
+        )
+        return replace(
+            self, model=model, weights=None, basis=None, provenance=provenance
+        )
 
     def _make_option(self, i: int) -> LinearOption:
         return LinearOption(self[[i]], self.purposes[i])
@@ -248,7 +290,10 @@ def fit(
     >>> options.actions(np.arange(10.0)[:, None]).tolist()
     [[1, 1, 1, 1, 1, 1, 1, 1, 1, -1]]
     """
-    ridge, stop = check_float("ridge", ridge, minimum=0), check_float("stop", stop, minimum=0)
+    ridge, stop = (
+        check_float("ridge", ridge, minimum=0),
+        check_float("stop", stop, minimum=0),
+    )
     iterations, parts = check_int("iterations", iterations), check_int("parts", parts)
     gamma = check_float("gamma", gamma, minimum=0, below=1)
     action = np.asarray(transitions.action)
@@ -256,7 +301,9 @@ def fit(
     is_discrete = action.ndim == 1 and action.dtype.kind in "iu" and len(action) > 0
     if not is_discrete or action.min() < 0 or action.max() >= n_actions:
         limits = f"integers (N,) in 0..{n_actions - 1}"
-        raise ValueError(f"actions must be {limits}, got {describe(action)}: see Transitions.of")
+        raise ValueError(
+            f"actions must be {limits}, got {describe(action)}: see Transitions.of"
+        )
     options = LinearOptionSet(tuple(purposes), features, n_actions)
     batches, d = (transitions.obs, transitions.next_obs), options.directions.shape[1]
     phi, phi_next = (compute_features(features, obs, d) for obs in batches)
@@ -275,11 +322,16 @@ def fit(
     weights: Any = None
     gain = after - before
     # Most that can still be gained after a transition, (N, m).
-    limit = np.maximum(high - after, 0.0) * ~np.asarray(transitions.terminated, dtype=np.bool_)[:, None]
+    limit = (
+        np.maximum(high - after, 0.0)
+        * ~np.asarray(transitions.terminated, dtype=np.bool_)[:, None]
+    )
     future = np.zeros_like(gain)
     for _ in range(iterations):
         target = gain + gamma * future
-        weights = [solve(target[rows]) for solve, rows in zip(solvers, members, strict=True)]
+        weights = [
+            solve(target[rows]) for solve, rows in zip(solvers, members, strict=True)
+        ]
         weights = np.stack(weights, axis=1)  # (p, parts * A, m)
         q = np.asarray(phi_next @ weights.reshape(len(weights), -1))
         best = q.reshape(-1, parts, n_actions, len(options)).min(axis=1).max(axis=1)
@@ -292,19 +344,27 @@ def fit(
         weights=np.ascontiguousarray(mean.transpose(2, 1, 0)),
         basis=basis,
         threshold=threshold,
-        provenance={"gamma": gamma, "learned": "fitted Q iteration", **(provenance or {})},
+        provenance={
+            "gamma": gamma,
+            "learned": "fitted Q iteration",
+            **(provenance or {}),
+        },
     )
 
 
 def prepare_ridge_regression(psi: Any, ridge: float) -> Callable[[Array], Array]:
     """Ridge regression on fixed inputs ``(N, p)``: a function from targets to weights."""
     system = psi.T @ psi
-    system = system.toarray() if issparse(system) else np.asarray(system, dtype=np.float64)
+    system = (
+        system.toarray() if issparse(system) else np.asarray(system, dtype=np.float64)
+    )
     mean = np.trace(system) / len(system)
     # The second term gives weight 0 to features that were never seen.
     system[np.diag_indices(len(system))] += ridge * mean + 1e-12 * (mean or 1.0)
     factor = cho_factor(system, lower=True, overwrite_a=True)
-    return lambda target: np.asarray(cho_solve(factor, np.asarray(psi.T @ target), check_finite=False))
+    return lambda target: np.asarray(
+        cho_solve(factor, np.asarray(psi.T @ target), check_finite=False)
+    )
 
 
 class RunningOption:
@@ -313,10 +373,14 @@ class RunningOption:
     `stop_chance` is a further probability that it terminates after each step.
     """
 
-    def __init__(self, option: Any, rng: np.random.Generator, stop_chance: float = 0.0) -> None:
+    def __init__(
+        self, option: Any, rng: np.random.Generator, stop_chance: float = 0.0
+    ) -> None:
         self.option, self.rng = option, rng
         self.patience = getattr(option, "patience", None)
-        self.stop_chance = 1 - (1 - getattr(option, "stop_chance", 0.0)) * (1 - stop_chance)
+        self.stop_chance = 1 - (1 - getattr(option, "stop_chance", 0.0)) * (
+            1 - stop_chance
+        )
         self.steps, self.highest, self.steps_since_highest = 0, -np.inf, 0
 
     def act(self, obs: Any, action: int | None = None) -> int:
@@ -326,7 +390,9 @@ class RunningOption:
             return TERMINATE
         if self.patience is not None:
             potential = float(self.option.potential(obs))
-            self.steps_since_highest = 0 if potential > self.highest else self.steps_since_highest + 1
+            self.steps_since_highest = (
+                0 if potential > self.highest else self.steps_since_highest + 1
+            )
             self.highest = max(self.highest, potential)
             if self.steps_since_highest >= self.patience:
                 return TERMINATE
@@ -340,4 +406,8 @@ def add_batch_axis(obs: Any) -> Any:
     """A batch of one observation."""
     if isinstance(obs, dict):
         return {name: np.asarray(part)[None] for name, part in obs.items()}
-    return tuple(np.asarray(part)[None] for part in obs) if isinstance(obs, tuple) else np.asarray(obs)[None]
+    return (
+        tuple(np.asarray(part)[None] for part in obs)
+        if isinstance(obs, tuple)
+        else np.asarray(obs)[None]
+    )

@@ -16,13 +16,24 @@ class Clones:
     """Copies of an environment in which actions are tried; the parameters are those of `LinearOptionSet.look_ahead`."""
 
     def __init__(
-        self, env: Any, n_actions: int, save: Save | None = None, restore: Restore | None = None
+        self,
+        env: Any,
+        n_actions: int,
+        save: Save | None = None,
+        restore: Restore | None = None,
     ) -> None:
         if (save is None) != (restore is None):
             raise ValueError("save and restore go together, got only one of them")
         if getattr(getattr(env, "action_space", None), "n", None) != n_actions:
-            raise ValueError(f"look-ahead needs an environment with {n_actions} actions, got {env}")
-        self.env, self.n_actions, self.save, self.restore = env, n_actions, save, restore
+            raise ValueError(
+                f"look-ahead needs an environment with {n_actions} actions, got {env}"
+            )
+        self.env, self.n_actions, self.save, self.restore = (
+            env,
+            n_actions,
+            save,
+            restore,
+        )
         self._verified = False
         if save is None:
             # An environment that cannot be copied is refused here, not in the middle of an episode.
@@ -56,7 +67,11 @@ def _equal(first: Any, second: Any) -> bool:
     """Whether two observations are equal, also nested ones."""
     if isinstance(first, dict):
         first, second = tuple(first.values()), tuple(second[name] for name in first)
-    return all(map(_equal, first, second)) if isinstance(first, tuple) else np.array_equal(first, second)
+    return (
+        all(map(_equal, first, second))
+        if isinstance(first, tuple)
+        else np.array_equal(first, second)
+    )
 
 
 def copy_env(env: Any) -> Any:
@@ -68,13 +83,19 @@ def copy_env(env: Any) -> Any:
     layer = env
     while layer is not None:
         parts = vars(layer)
-        memo |= {id(parts[name]): parts[name] for name in shared if parts.get(name) is not None}
+        memo |= {
+            id(parts[name]): parts[name]
+            for name in shared
+            if parts.get(name) is not None
+        }
         layer = parts.get("env")
     try:
         twin = copy.deepcopy(env, memo)
     except Exception as error:
         remedy = "pass save= and restore= that keep its whole state, or sample it (discover(env, steps=...))"
-        raise ValueError(f"{env} cannot be cloned ({type(error).__name__}: {error}): {remedy}") from error
+        raise ValueError(
+            f"{env} cannot be cloned ({type(error).__name__}: {error}): {remedy}"
+        ) from error
     if getattr(twin.unwrapped, "render_mode", None) is not None:
         twin.unwrapped.render_mode = None
     return twin

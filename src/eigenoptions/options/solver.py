@@ -74,13 +74,21 @@ def solve(
     """
     gamma = check_float("gamma", gamma, minimum=0, below=1)
     check_type("mdp", mdp, MDP, "make one with maze() or from_env()")
-    purposes = check_purposes([purposes] if isinstance(purposes, Purpose) else list(purposes))
+    purposes = check_purposes(
+        [purposes] if isinstance(purposes, Purpose) else list(purposes)
+    )
     n, n_states, n_actions = len(purposes), mdp.n_states, mdp.n_actions
     for p in purposes:
-        shapes = {array.shape for array in (p.potential, p.initiation) if array is not None}
+        shapes = {
+            array.shape for array in (p.potential, p.initiation) if array is not None
+        }
         if p.potential is None or shapes != {(n_states,)}:
-            raise ValueError(f"purpose {p.label!r} must have one number for each of {n_states} states")
-    tolerances = np.array([EXACT_TOLERANCE if p.exact else COMPUTED_TOLERANCE for p in purposes])
+            raise ValueError(
+                f"purpose {p.label!r} must have one number for each of {n_states} states"
+            )
+    tolerances = np.array(
+        [EXACT_TOLERANCE if p.exact else COMPUTED_TOLERANCE for p in purposes]
+    )
 
     policy = np.empty((n, n_states), dtype=np.min_scalar_type(-n_actions - 1))
     value = np.empty((n, n_states))
@@ -92,7 +100,9 @@ def solve(
         scales = np.abs(potentials).max(axis=0)
         if not scales.max() < 1e300:
             label = purposes[low + int(scales.argmax())].label
-            raise ValueError(f"the potential of purpose {label!r} must be below 1e300, got {scales.max()}")
+            raise ValueError(
+                f"the potential of purpose {label!r} must be below 1e300, got {scales.max()}"
+            )
         tolerance = tolerances[chosen] * scales
         if mdp.successors is None:
             q = _solve_stochastic(mdp, potentials, gamma, tolerance)
@@ -108,10 +118,18 @@ def solve(
         if p.initiation is not None:
             policy[i, ~p.initiation], value[i, ~p.initiation] = TERMINATE, 0.0
     set_readonly(policy, value)
-    return OptionSet(mdp, policy, value, purposes, {"gamma": gamma, "mdp": mdp.name, **(provenance or {})})
+    return OptionSet(
+        mdp,
+        policy,
+        value,
+        purposes,
+        {"gamma": gamma, "mdp": mdp.name, **(provenance or {})},
+    )
 
 
-def _solve_deterministic(successors: NDArray[Any], potentials: Array, gamma: float, compiled: bool) -> Array:
+def _solve_deterministic(
+    successors: NDArray[Any], potentials: Array, gamma: float, compiled: bool
+) -> Array:
     """``(S, A, m)`` optimal action values of potentials ``(S, m)`` by sweeps until nothing rises."""
     by_action, arrival = np.ascontiguousarray(successors.T), potentials.copy()
     if compiled:
@@ -125,7 +143,11 @@ def _solve_deterministic(successors: NDArray[Any], potentials: Array, gamma: flo
         while not np.array_equal(best, arrival):
             best[:] = potentials
             for next_states in by_action:
-                np.maximum(best, np.take(arrival, next_states, axis=0, out=outcome, mode="clip"), out=best)
+                np.maximum(
+                    best,
+                    np.take(arrival, next_states, axis=0, out=outcome, mode="clip"),
+                    out=best,
+                )
             best *= gamma
             best += base
             arrival, best = np.maximum(best, arrival, out=best), arrival
@@ -135,13 +157,17 @@ def _solve_deterministic(successors: NDArray[Any], potentials: Array, gamma: flo
     return np.moveaxis(q, 0, 1)
 
 
-def _solve_stochastic(mdp: MDP, potentials: Array, gamma: float, tolerances: Array) -> Array:
+def _solve_stochastic(
+    mdp: MDP, potentials: Array, gamma: float, tolerances: Array
+) -> Array:
     """``(S, A, m)`` optimal action values of potentials ``(S, m)``: sweeps come close, policy iteration is exact."""
     n_states, n_actions, n_potentials = mdp.n_states, mdp.n_actions, potentials.shape[1]
     shape = (n_states, n_actions, n_potentials)
     scales, arrival = np.abs(potentials).max(axis=0), potentials.copy()
     for _ in range(1_000):
-        best = np.maximum(potentials, (mdp.transition @ arrival).reshape(shape).max(axis=1))
+        best = np.maximum(
+            potentials, (mdp.transition @ arrival).reshape(shape).max(axis=1)
+        )
         rise = (1.0 - gamma) * potentials + gamma * best - arrival
         arrival += np.maximum(rise, 0.0)
         if (rise <= 1e-9 * scales).all():
@@ -157,16 +183,25 @@ def _solve_stochastic(mdp: MDP, potentials: Array, gamma: float, tolerances: Arr
             moves = policy_transitions(mdp, row)
             system = csc_array(eye_array(n_states) - gamma * moves)
             v = splu(system).solve(moves @ potential - potential * acts)
-            q[:, :, j] = (mdp.transition @ (potential + gamma * v)).reshape(shape[:2]) - potential[:, None]
+            q[:, :, j] = (mdp.transition @ (potential + gamma * v)).reshape(
+                shape[:2]
+            ) - potential[:, None]
             best = q[:, :, j].max(axis=1)
-            better = np.maximum(best, 0.0) > np.where(acts, q[np.arange(n_states), row, j], 0.0) + rounding[j]
+            better = (
+                np.maximum(best, 0.0)
+                > np.where(acts, q[np.arange(n_states), row, j], 0.0) + rounding[j]
+            )
             if not better.any():
                 break
-            row = np.where(better, np.where(best > 0.0, q[:, :, j].argmax(axis=1), TERMINATE), row)
+            row = np.where(
+                better, np.where(best > 0.0, q[:, :, j].argmax(axis=1), TERMINATE), row
+            )
     return q
 
 
-def first_best(q: Array, tolerance: ArrayLike, gamma: float = 0.0) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def first_best(
+    q: Array, tolerance: ArrayLike, gamma: float = 0.0
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """The first of the best actions, and whether it is better than TERMINATE, which is worth 0.
 
     Values `q` ``(..., A)`` that differ by no more than the `tolerance` (one number, or one per row) are equal. `gamma`
@@ -174,7 +209,9 @@ def first_best(q: Array, tolerance: ArrayLike, gamma: float = 0.0) -> tuple[NDAr
     """
     best = q.max(axis=-1)
     acts = best > tolerance
-    slack = np.where(acts, np.minimum(tolerance, 0.25 * (1.0 - gamma) * best), tolerance)
+    slack = np.where(
+        acts, np.minimum(tolerance, 0.25 * (1.0 - gamma) * best), tolerance
+    )
     first: NDArray[Any] = (q >= (best - slack)[..., None]).argmax(axis=-1)
     return first, acts
 
@@ -192,7 +229,9 @@ def lengths(mdp: MDP, policy: ArrayLike) -> Array:
     return result
 
 
-def follow_options(mdp: MDP, policy: NDArray[Any], stop_chance: float) -> tuple[csr_array, csr_array, Array]:
+def follow_options(
+    mdp: MDP, policy: NDArray[Any], stop_chance: float
+) -> tuple[csr_array, csr_array, Array]:
     """What options ``(n, S)`` do from each state, in deterministic or stochastic dynamics.
 
     Returns the probability q_o(s, g) that option o, started in s, passes through g and goes on (row o S + g, column
@@ -201,7 +240,11 @@ def follow_options(mdp: MDP, policy: NDArray[Any], stop_chance: float) -> tuple[
     """
     (n, S), runs = policy.shape, policy.ravel() >= 0
     # One table for all pairs of an option and a state; without options it is empty.
-    moves = csr_array(block_diag([csr_array((0, 0)), *(policy_transitions(mdp, row) for row in policy)]))
+    moves = csr_array(
+        block_diag(
+            [csr_array((0, 0)), *(policy_transitions(mdp, row) for row in policy)]
+        )
+    )
     continues = csr_array(moves @ diags_array(np.where(runs, 1.0 - stop_chance, 0.0)))
     continues.eliminate_zeros()
     visits, power = eye_array(n * S, format="csr"), continues
@@ -211,20 +254,30 @@ def follow_options(mdp: MDP, policy: NDArray[Any], stop_chance: float) -> tuple[
     if power.nnz:
         parts = [slice(o * S, (o + 1) * S) for o in range(n)]
         systems = [csc_array(eye_array(S) - continues[part, part]) for part in parts]
-        visits = block_diag([csr_array(splu(system).solve(np.eye(S))) for system in systems], format="csr")
+        visits = block_diag(
+            [csr_array(splu(system).solve(np.eye(S))) for system in systems],
+            format="csr",
+        )
     visits = diags_array(runs.astype(float)) @ visits
     steps = visits.sum(axis=1).reshape(n, S)
     ends = csr_array(visits @ moves @ diags_array(np.where(runs, stop_chance, 1.0)))
     passes = visits @ diags_array(1.0 / np.where(runs, visits.diagonal(), 1.0))
     passes = csr_array((passes - diags_array(runs.astype(float))).T)
-    passes, ends = (csr_array((t.data, t.indices % S, t.indptr), shape=(n * S, S)) for t in (passes, ends))
+    passes, ends = (
+        csr_array((t.data, t.indices % S, t.indptr), shape=(n * S, S))
+        for t in (passes, ends)
+    )
     return passes, ends, steps
 
 
 def policy_transitions(mdp: MDP, policy: NDArray[np.integer[Any]]) -> csr_array:
     """``(S, S)`` transition probabilities under a policy row; empty rows where it terminates."""
     acts = policy >= 0
-    moves = csr_array(mdp.transition[np.arange(mdp.n_states) * mdp.n_actions + np.where(acts, policy, 0)])
+    moves = csr_array(
+        mdp.transition[
+            np.arange(mdp.n_states) * mdp.n_actions + np.where(acts, policy, 0)
+        ]
+    )
     moves.data = moves.data * np.repeat(acts, np.diff(moves.indptr))
     moves.eliminate_zeros()
     return moves

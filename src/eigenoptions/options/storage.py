@@ -51,13 +51,20 @@ def write_atomically(path: str | Path, data: bytes) -> None:
             temporary.unlink()
 
 
-def write_arrays(path: str | Path, kind: str, header: dict[str, Any], arrays: Arrays) -> None:
+def write_arrays(
+    path: str | Path, kind: str, header: dict[str, Any], arrays: Arrays
+) -> None:
     """Write named arrays and a header of plain values as a file of some kind; `read_arrays` reads it."""
-    arrays = {k: np.asarray(a, dtype=a.dtype.newbyteorder("="), order="C") for k, a in arrays.items()}
+    arrays = {
+        k: np.asarray(a, dtype=a.dtype.newbyteorder("="), order="C")
+        for k, a in arrays.items()
+    }
     header = {**header, "kind": kind, "format": FORMAT}
     # The method turns numbers of NumPy into those of Python, and raises TypeError for what JSON cannot hold.
     text = json.dumps(header, sort_keys=True, allow_nan=False, default=np.generic.item)
-    write_atomically(path, save(arrays, {"eigenoptions": f"{_compute_digest(text, arrays)} {text}"}))
+    write_atomically(
+        path, save(arrays, {"eigenoptions": f"{_compute_digest(text, arrays)} {text}"})
+    )
 
 
 def read_arrays(path: str | Path) -> tuple[dict[str, Any], Arrays]:
@@ -65,16 +72,22 @@ def read_arrays(path: str | Path) -> tuple[dict[str, Any], Arrays]:
     data = Path(path).read_bytes()
     try:
         arrays = load(data)
-        metadata = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]
+        metadata = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])[
+            "__metadata__"
+        ]
         digest, _, text = metadata["eigenoptions"].partition(" ")
         if digest != _compute_digest(text, arrays):
             raise ValueError("its content does not match its digest")
         header = json.loads(text)
         version = header["format"]
     except Exception as error:
-        raise ValueError(f"{path} is not a file of eigenoptions, or damaged: {error!r}") from None
+        raise ValueError(
+            f"{path} is not a file of eigenoptions, or damaged: {error!r}"
+        ) from None
     if version != FORMAT:
-        raise ValueError(f"{path} has format {version}, this version reads {FORMAT}: make the file again")
+        raise ValueError(
+            f"{path} has format {version}, this version reads {FORMAT}: make the file again"
+        )
     return header, arrays
 
 
@@ -86,31 +99,49 @@ def save_options(options: OptionSet | LinearOptionSet, path: str | Path) -> None
     the arrays of the feature maps. The header has the purposes and the provenance.
     """
     names = ("label", "index", "sign", "goal", "eigenvalue")
-    fields = [{name: getattr(purpose, name) for name in names} for purpose in options.purposes]
+    fields = [
+        {name: getattr(purpose, name) for name in names} for purpose in options.purposes
+    ]
     # Without fields that are None or nan.
-    purposes = [{k: v for k, v in entry.items() if v is not None and v == v} for entry in fields]
+    purposes = [
+        {k: v for k, v in entry.items() if v is not None and v == v} for entry in fields
+    ]
     header: dict[str, Any] = {"provenance": options.provenance, "purposes": purposes}
     if isinstance(options, OptionSet):
         mdp = options.mdp
         header["state_space"] = mdp.fingerprint
-        header["mdp"] = {name: getattr(mdp, name) for name in ("start", "goal", "name", "legend")}
+        header["mdp"] = {
+            name: getattr(mdp, name) for name in ("start", "goal", "name", "legend")
+        }
         arrays = {"policy": options.policy, "value": options.value}
         for name in ("data", "indices", "indptr"):
             arrays[f"transition.{name}"] = getattr(mdp.transition, name)
-        arrays |= {f"mdp.{name}": a for name in ("coords", "reward") if (a := getattr(mdp, name)) is not None}
+        arrays |= {
+            f"mdp.{name}": a
+            for name in ("coords", "reward")
+            if (a := getattr(mdp, name)) is not None
+        }
         if mdp.recognition and isinstance(mdp.recognition["by"], str):
             # A key that is a function cannot be written; nor, without it, are the states of any use.
             header["mdp"]["recognition"] = mdp.recognition
-            arrays["mdp.states"] = np.frombuffer(json.dumps(list(mdp.states or ())).encode(), dtype=np.uint8)
+            arrays["mdp.states"] = np.frombuffer(
+                json.dumps(list(mdp.states or ())).encode(), dtype=np.uint8
+            )
         return write_arrays(path, "options", header, arrays)
-    header |= {name: getattr(options, name) for name in ("n_actions", "patience", "stop_chance")}
+    header |= {
+        name: getattr(options, name)
+        for name in ("n_actions", "patience", "stop_chance")
+    }
     arrays = {"directions": options.directions, "threshold": options.threshold}
     if options.weights is not None:
         arrays["weights"] = options.weights
     for name in ("features", "basis"):
         features = getattr(options, name)
         header[name] = features_to_dict(features)
-        arrays |= {f"{name}.{part}": array for part, array in getattr(features, "arrays", {}).items()}
+        arrays |= {
+            f"{name}.{part}": array
+            for part, array in getattr(features, "arrays", {}).items()
+        }
     return write_arrays(path, "linear options", header, arrays)
 
 
@@ -162,7 +193,9 @@ def load_options(
         raise ValueError(f"the options of {path} cannot be read: {error}") from None
     if mdp is not None:
         if isinstance(options, LinearOptionSet):
-            raise ValueError(f"{path} holds options of a feature space, not of an MDP: leave out mdp")
+            raise ValueError(
+                f"{path} holds options of a feature space, not of an MDP: leave out mdp"
+            )
         options.check(mdp)
     if only is None:
         return options
@@ -172,18 +205,27 @@ def load_options(
 def _make_options(header: dict[str, Any], arrays: Arrays) -> OptionSet:
     table = [arrays[f"transition.{name}"] for name in ("data", "indices", "indptr")]
     shape = len(table[2]) - 1, arrays["policy"].shape[1]
-    fields: dict[str, Any] = {name: arrays.get(f"mdp.{name}") for name in ("coords", "reward")}
+    fields: dict[str, Any] = {
+        name: arrays.get(f"mdp.{name}") for name in ("coords", "reward")
+    }
     if "mdp.states" in arrays:
         fields["states"] = _to_tuples(json.loads(arrays["mdp.states"].tobytes()))
-    if not all(isinstance(header["mdp"].get(name, ""), str) for name in ("name", "legend")):
+    if not all(
+        isinstance(header["mdp"].get(name, ""), str) for name in ("name", "legend")
+    ):
         raise ValueError("name and legend must be text")
-    if fields["coords"] is not None and np.abs(fields["coords"].astype(float)).max() > 2**31:
+    if (
+        fields["coords"] is not None
+        and np.abs(fields["coords"].astype(float)).max() > 2**31
+    ):
         raise ValueError("coords must be below 2^31")
     mdp = MDP(csr_array(tuple(table), shape=shape), **header["mdp"], **fields)
     if header.get("state_space", mdp.fingerprint) != mdp.fingerprint:
         raise ValueError("its state space does not match its fingerprint")
     purposes = [Purpose(None, **fields) for fields in header["purposes"]]
-    return OptionSet(mdp, arrays["policy"], arrays["value"], purposes, header["provenance"])
+    return OptionSet(
+        mdp, arrays["policy"], arrays["value"], purposes, header["provenance"]
+    )
 
 
 def _make_linear_options(
@@ -191,15 +233,24 @@ def _make_linear_options(
 ) -> LinearOptionSet:
     maps: dict[str, Any] = {}
     for name, function in (("features", features), ("basis", basis)):
-        own = {key[len(name) + 1 :]: array for key, array in arrays.items() if key.startswith(f"{name}.")}
-        maps[name] = features_from_dict({**header[name], "arrays": own} if own else header[name], function)
+        own = {
+            key[len(name) + 1 :]: array
+            for key, array in arrays.items()
+            if key.startswith(f"{name}.")
+        }
+        maps[name] = features_from_dict(
+            {**header[name], "arrays": own} if own else header[name], function
+        )
     pairs = zip(arrays["directions"], header["purposes"], strict=True)
     return LinearOptionSet(
         [Purpose(direction, **fields) for direction, fields in pairs],
         weights=arrays.get("weights"),
         threshold=arrays["threshold"],
         **maps,
-        **{name: header[name] for name in ("n_actions", "provenance", "patience", "stop_chance")},
+        **{
+            name: header[name]
+            for name in ("n_actions", "provenance", "patience", "stop_chance")
+        },
     )
 
 

@@ -8,7 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
-from eigenoptions._validation import check_float, check_int, check_type, make_generator, set_readonly
+from eigenoptions._validation import (
+    check_float,
+    check_int,
+    check_type,
+    make_generator,
+    set_readonly,
+)
 from eigenoptions.mdp import MDP, Transitions
 from eigenoptions.options import OptionSet
 
@@ -50,33 +56,74 @@ def walk(
     from eigenoptions._kernels.walking import Episodes, wander
 
     steps = check_int("steps", steps)
-    limit = 2**63 - 1 if max_episode_steps is None else check_int("max_episode_steps", max_episode_steps)
+    limit = (
+        2**63 - 1
+        if max_episode_steps is None
+        else check_int("max_episode_steps", max_episode_steps)
+    )
     starts = np.array([mdp.start])
     if mdp.start is None:
-        starts = np.array([s for s in range(mdp.n_states) if s != mdp.goal or mdp.n_states == 1])
+        starts = np.array(
+            [s for s in range(mdp.n_states) if s != mdp.goal or mdp.n_states == 1]
+        )
     episodes = Episodes(starts, -1 if mdp.goal is None else mdp.goal, limit)
     tables = make_tables(mdp, stack_policies(mdp, options), option_chance, stop_chance)
-    place = np.array([-1 if begin is None else check_int("begin", begin, 0, mdp.n_states - 1), -1, 0, 0])
+    place = np.array(
+        [
+            -1 if begin is None else check_int("begin", begin, 0, mdp.n_states - 1),
+            -1,
+            0,
+            0,
+        ]
+    )
     counter = make_generator(rng).integers(2**64, size=1, dtype=np.uint64)
     state, action, after = (np.empty(steps, dtype=np.int64) for _ in range(3))
-    wander(*tables, episodes, place, counter, steps, np.empty(0, dtype=np.uint8), state, action, after)
+    wander(
+        *tables,
+        episodes,
+        place,
+        counter,
+        steps,
+        np.empty(0, dtype=np.uint8),
+        state,
+        action,
+        after,
+    )
     return Transitions(*set_readonly(state, action, after, after == episodes.goal))
 
 
 def visit_states(
-    tables: Any, start: int, seed: int, touched: NDArray[np.uint8], max_steps: int, piece: int = 20_000_000
+    tables: Any,
+    start: int,
+    seed: int,
+    touched: NDArray[np.uint8],
+    max_steps: int,
+    piece: int = 20_000_000,
 ) -> tuple[float, int]:
     """Walk until all states are marked in `touched` (S,), or `max_steps`: sum of the steps of first visits, steps."""
     from eigenoptions._kernels.walking import Episodes, wander
 
     endless = Episodes(np.zeros(1, dtype=np.int64), -1, 2**63 - 1)
     touched[start] = 1
-    place, counter = np.array([start, -1, 0, (touched == 0).sum()]), np.array([seed], dtype=np.uint64)
+    place, counter = (
+        np.array([start, -1, 0, (touched == 0).sum()]),
+        np.array([seed], dtype=np.uint64),
+    )
     total, nothing = 0.0, np.empty(0, dtype=np.int64)
     # In pieces of about a second, between which the walk can be interrupted.
     while place[3] and place[2] < max_steps:
         n_steps = min(piece, max_steps - int(place[2]))
-        total += wander(*tables, endless, place, counter, n_steps, touched, nothing, nothing, nothing)
+        total += wander(
+            *tables,
+            endless,
+            place,
+            counter,
+            n_steps,
+            touched,
+            nothing,
+            nothing,
+            nothing,
+        )
     return total, int(place[2])
 
 
@@ -84,11 +131,15 @@ def find_ends(mdp: MDP) -> NDArray[np.bool_]:
     """``(S,)`` states in which an episode ends: those that no action leaves."""
     n, n_actions = mdp.n_states, mdp.n_actions
     stays = mdp.transition[np.arange(n * n_actions), np.repeat(np.arange(n), n_actions)]
-    ends: NDArray[np.bool_] = np.all(np.reshape(stays, (n, n_actions)) > 1.0 - 1e-9, axis=1)
+    ends: NDArray[np.bool_] = np.all(
+        np.reshape(stays, (n, n_actions)) > 1.0 - 1e-9, axis=1
+    )
     return ends
 
 
-def continue_after_end(mdp: MDP, *, goal_ends: bool = True, max_restarts: int | None = None) -> MDP:
+def continue_after_end(
+    mdp: MDP, *, goal_ends: bool = True, max_restarts: int | None = None
+) -> MDP:
     """The same dynamics without ends: states that no action leaves, and the goal, lead to the start.
 
     Without a start, they lead to any other state, or to at most `max_restarts` of them.
@@ -105,7 +156,9 @@ def continue_after_end(mdp: MDP, *, goal_ends: bool = True, max_restarts: int | 
     restart[0, states] = 1.0
     is_end = np.repeat(ends, mdp.n_actions)
     table = diags_array((~is_end).astype(float)) @ mdp.transition
-    table = table + csr_array(is_end[:, None].astype(float)) @ csr_array(restart / restart.sum())
+    table = table + csr_array(is_end[:, None].astype(float)) @ csr_array(
+        restart / restart.sum()
+    )
     return MDP(csr_array(table))
 
 
@@ -118,24 +171,37 @@ def stack_policies(mdp: MDP, options: OptionSet | None) -> NDArray[np.int32]:
     return np.ascontiguousarray(options.policy, dtype=np.int32)
 
 
-def make_tables(mdp: MDP, policy: NDArray[Any], option_chance: Any = None, stop_chance: float = 0.0) -> Any:
+def make_tables(
+    mdp: MDP, policy: NDArray[Any], option_chance: Any = None, stop_chance: float = 0.0
+) -> Any:
     """Dynamics and choices of a walk, as the kernels of `_kernels.walking` read them: `Moves` and `Choices`."""
     from eigenoptions._kernels.walking import Choices, Moves
 
     # A negative number stands for a uniform choice over actions and options.
-    chance = -1.0 if option_chance is None else check_float("option_chance", option_chance, 0, 1)
+    chance = (
+        -1.0
+        if option_chance is None
+        else check_float("option_chance", option_chance, 0, 1)
+    )
     check_float("stop_chance", stop_chance, minimum=0, maximum=1)
     P = mdp.transition
     moves = Moves(P.indptr, P.indices, cumulate_rows(P.indptr, P.data), mdp.n_actions)
     available = csr_array(policy.T >= 0)
-    first, numbers = available.indptr.astype(np.int64), available.indices.astype(np.int64)
+    first, numbers = (
+        available.indptr.astype(np.int64),
+        available.indices.astype(np.int64),
+    )
     # A small type: the policy is read at every step.
     small = np.ascontiguousarray(policy.T, dtype=np.min_scalar_type(-mdp.n_actions - 1))
     return moves, Choices(small, first, numbers, chance, float(stop_chance))
 
 
-def cumulate_rows(indptr: NDArray[Any], data: NDArray[np.float64]) -> NDArray[np.float64]:
+def cumulate_rows(
+    indptr: NDArray[Any], data: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Cumulative sums of each csr row."""
     sums = np.concatenate([[0.0], np.cumsum(data)])
-    cumulative: NDArray[np.float64] = sums[1:] - np.repeat(sums[indptr[:-1]], np.diff(indptr))
+    cumulative: NDArray[np.float64] = sums[1:] - np.repeat(
+        sums[indptr[:-1]], np.diff(indptr)
+    )
     return cumulative

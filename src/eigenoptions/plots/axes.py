@@ -22,15 +22,27 @@ from eigenoptions.mdp import MDP, MOVES
 
 WALL, INK, STOP = "#8a8a8a", "#1a1a1a", "#d7263d"
 MARK_COLORS = {"S": "#8ecdf0", "G": "#f7c04a"}
-SIGNED = LinearSegmentedColormap.from_list("blue-orange", ["#2166ac", "#ffffff", "#e66101"])
+SIGNED = LinearSegmentedColormap.from_list(
+    "blue-orange", ["#2166ac", "#ffffff", "#e66101"]
+)
 # Okabe and Ito's colours, which the colour-blind can tell apart; lines differ by dashes as well.
-LINE_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
+LINE_COLORS = (
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+    "#56b4e9",
+    "#e69f00",
+    "#000000",
+)
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 # Larger maps have no lines between cells, and colours instead of arrows.
 MAX_DETAILED_STATES = 2500
 
 
-def draw_maze(ax: Axes, mdp: MDP | ArrayLike, marks: Mapping[int, str] | None = None) -> None:
+def draw_maze(
+    ax: Axes, mdp: MDP | ArrayLike, marks: Mapping[int, str] | None = None
+) -> None:
     """Draw grey walls, white states and letters on some states, like Figure 1.
 
     Parameters
@@ -52,14 +64,25 @@ def draw_maze(ax: Axes, mdp: MDP | ArrayLike, marks: Mapping[int, str] | None = 
     cells = _check_cells(mdp)
     _draw_cells(ax, cells, np.zeros(len(cells), dtype=bool))
     if marks is None and isinstance(mdp, MDP):
-        marks = {s: letter for s, letter in ((mdp.start, "S"), (mdp.goal, "G")) if s is not None}
+        marks = {
+            s: letter
+            for s, letter in ((mdp.start, "S"), (mdp.goal, "G"))
+            if s is not None
+        }
     for state, letter in (marks or {}).items():
         row, column = cells[state]
         color = MARK_COLORS.get(letter, "white")
-        ax.fill_between([column - 0.5, column + 0.5], row - 0.5, row + 0.5, color=color, linewidth=0)
+        ax.fill_between(
+            [column - 0.5, column + 0.5], row - 0.5, row + 0.5, color=color, linewidth=0
+        )
         outline = [withStroke(linewidth=1.5, foreground=color)]
         size = float(np.clip(0.75 * _cell_points(ax), 5.5, 11.0))
-        style: Any = {"ha": "center", "va": "center_baseline", "weight": "bold", "size": size}
+        style: Any = {
+            "ha": "center",
+            "va": "center_baseline",
+            "weight": "bold",
+            "size": size,
+        }
         ax.text(column, row, letter, path_effects=outline, **style)
 
 
@@ -105,11 +128,15 @@ def draw_values(
         finite = numbers[np.isfinite(numbers)]
         low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
         limits = (-max(-low, high), max(-low, high)) if signed else (low, high)
-    colors = (SIGNED if signed else matplotlib.colormaps["viridis"]).with_extremes(bad=WALL)
+    colors = (SIGNED if signed else matplotlib.colormaps["viridis"]).with_extremes(
+        bad=WALL
+    )
     picture = np.ma.masked_invalid(_to_grid(cells, numbers, np.nan))
     image = _draw_image(ax, cells, picture, cmap=colors, vmin=limits[0], vmax=limits[1])
     if colorbar is not None:
-        bar: Any = ax.figure.colorbar(image, cax=ax.inset_axes((1.04, 0.0, 0.05, 1.0)), label=colorbar)
+        bar: Any = ax.figure.colorbar(
+            image, cax=ax.inset_axes((1.04, 0.0, 0.05, 1.0)), label=colorbar
+        )
         bar.outline.set_visible(False)
     return image
 
@@ -146,15 +173,33 @@ def draw_policy(ax: Axes, mdp: MDP | ArrayLike, policy: ArrayLike) -> None:
 
     row, column = cells[distance == 1].T
     down, right = 0.72 * moves[distance == 1].T / np.hypot(*moves[distance == 1].T)
-    in_cells: Any = {"angles": "xy", "units": "xy", "scale_units": "xy", "scale": 1.0, "pivot": "mid"}
-    shape: Any = {"headwidth": 3.4, "headlength": 2.8, "headaxislength": 2.8, "width": 0.1}
+    in_cells: Any = {
+        "angles": "xy",
+        "units": "xy",
+        "scale_units": "xy",
+        "scale": 1.0,
+        "pivot": "mid",
+    }
+    shape: Any = {
+        "headwidth": 3.4,
+        "headlength": 2.8,
+        "headaxislength": 2.8,
+        "width": 0.1,
+    }
     ax.quiver(column, row, right, down, color=INK, zorder=3, **in_cells, **shape)
     size = _cell_points(ax)
     stays = ~terminates & (distance == 0)
     _draw_rings(ax, cells[stays], 0.4 * size, 0.5)
     for state in np.flatnonzero(distance > 1):
         text = str(actions[state]) if actions[state] < 10 else "+"
-        ax.text(cells[state, 1], cells[state, 0], text, ha="center", va="center_baseline", size=0.6 * size)
+        ax.text(
+            cells[state, 1],
+            cells[state, 0],
+            text,
+            ha="center",
+            va="center_baseline",
+            size=0.6 * size,
+        )
 
 
 def draw_options(axes: Any, options: Any) -> None:
@@ -182,7 +227,9 @@ def draw_options(axes: Any, options: Any) -> None:
     """
     all_axes = np.ravel(axes)
     if len(all_axes) < len(options):
-        raise ValueError(f"axes must be at least {len(options)}, one per option, got {len(all_axes)}")
+        raise ValueError(
+            f"axes must be at least {len(options)}, one per option, got {len(all_axes)}"
+        )
     for ax, option in zip(all_axes, options, strict=False):
         potential = option.purpose.potential
         if options.n_states <= MAX_DETAILED_STATES:
@@ -221,13 +268,26 @@ def draw_landscape(
     >>> from matplotlib.figure import Figure
     >>> draw_landscape(Figure().add_subplot(), lambda obs: obs[:, 0], [0, 0], [1, 1])
     """
-    (left, bottom), (right, top) = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
+    (left, bottom), (right, top) = (
+        np.asarray(low, dtype=float),
+        np.asarray(high, dtype=float),
+    )
     x, y = np.meshgrid(np.linspace(left, right, 101), np.linspace(bottom, top, 101))
-    heights = np.asarray(potential(np.stack([x.ravel(), y.ravel()], axis=1)), dtype=float).reshape(x.shape)
+    heights = np.asarray(
+        potential(np.stack([x.ravel(), y.ravel()], axis=1)), dtype=float
+    ).reshape(x.shape)
     heights = heights - np.median(heights)
     limit = float(np.abs(heights).max()) or 1.0
     box = (left, right, bottom, top)
-    ax.imshow(heights, cmap=SIGNED, vmin=-limit, vmax=limit, origin="lower", extent=box, aspect="auto")
+    ax.imshow(
+        heights,
+        cmap=SIGNED,
+        vmin=-limit,
+        vmax=limit,
+        origin="lower",
+        extent=box,
+        aspect="auto",
+    )
     for path in map(np.asarray, paths):
         ax.plot(path[:, 0], path[:, 1], color=INK, linewidth=0.6, alpha=0.7)
         ax.plot(*path[-1], "o", color=STOP, markersize=2.5)
@@ -268,8 +328,12 @@ def draw_curves(
     for i, (name, numbers) in enumerate(curves.items()):
         runs = np.atleast_2d(np.asarray(numbers, dtype=float))
         if runs.shape[1:] != np.shape(x):
-            raise ValueError(f"curve {name!r} must have {np.size(x)} columns, one per x, got {runs.shape}")
-        style = make_line_style(i) | ({"color": colors[name]} if colors and name in colors else {})
+            raise ValueError(
+                f"curve {name!r} must have {np.size(x)} columns, one per x, got {runs.shape}"
+            )
+        style = make_line_style(i) | (
+            {"color": colors[name]} if colors and name in colors else {}
+        )
         ax.plot(x, runs.mean(axis=0), label=name, **style)
         band = (bands or {}).get(name)
         if band is None and len(runs) > 1:
@@ -285,7 +349,10 @@ def make_line_style(i: int) -> dict[str, Any]:
     >>> make_line_style(1)
     {'color': '#d55e00', 'linestyle': '--'}
     """
-    return {"color": LINE_COLORS[i % len(LINE_COLORS)], "linestyle": DASHES[i % len(DASHES)]}
+    return {
+        "color": LINE_COLORS[i % len(LINE_COLORS)],
+        "linestyle": DASHES[i % len(DASHES)],
+    }
 
 
 def make_caption(label: str, eigenvalue: float) -> str:
@@ -297,7 +364,9 @@ def make_caption(label: str, eigenvalue: float) -> str:
     return label if np.isnan(eigenvalue) else f"{label}  λ = {eigenvalue:.3g}"
 
 
-def compute_moves(mdp: MDP | ArrayLike, actions: NDArray[np.int64]) -> NDArray[np.int64]:
+def compute_moves(
+    mdp: MDP | ArrayLike, actions: NDArray[np.int64]
+) -> NDArray[np.int64]:
     """``(S, 2)`` rows and columns by which the action of each state most likely moves; 0 where it is negative.
 
     >>> compute_moves([[0, 0], [0, 1]], np.array([1, -1])).tolist()
@@ -305,7 +374,9 @@ def compute_moves(mdp: MDP | ArrayLike, actions: NDArray[np.int64]) -> NDArray[n
     """
     if not isinstance(mdp, MDP):
         # An action beyond the four leads to no neighbour.
-        return np.array([*MOVES, (2, 2), (0, 0)])[np.where(actions < 0, 5, np.minimum(actions, 4))]
+        return np.array([*MOVES, (2, 2), (0, 0)])[
+            np.where(actions < 0, 5, np.minimum(actions, 4))
+        ]
     return find_moves(_check_cells(mdp), actions, mdp.most_likely_successors)
 
 
@@ -313,23 +384,33 @@ def _check_cells(mdp: MDP | ArrayLike) -> NDArray[np.int64]:
     """``(S, 2)`` row and column of each state."""
     coords = mdp.coords if isinstance(mdp, MDP) else mdp
     if coords is None:
-        raise ValueError("states have no coords: a map needs a row and a column of each (MDP(coords=...))")
+        raise ValueError(
+            "states have no coords: a map needs a row and a column of each (MDP(coords=...))"
+        )
     cells = np.asarray(coords).astype(np.int64)
     if cells.ndim != 2 or cells.shape[1] != 2 or not len(cells):
         raise ValueError(f"coords must have shape (S, 2), got {cells.shape}")
     if np.prod(np.ptp(cells, axis=0) + 3.0) > 1000 * len(cells) + 1e6:
-        raise ValueError("coords must be rows and columns of a grid of at most 1,000 cells per state")
+        raise ValueError(
+            "coords must be rows and columns of a grid of at most 1,000 cells per state"
+        )
     return cells
 
 
-def _check_numbers(name: str, numbers: ArrayLike, cells: NDArray[np.int64]) -> NDArray[Any]:
+def _check_numbers(
+    name: str, numbers: ArrayLike, cells: NDArray[np.int64]
+) -> NDArray[Any]:
     checked = np.asarray(numbers)
     if checked.shape != (len(cells),):
-        raise ValueError(f"{name} must have shape ({len(cells)},), one per state, got {checked.shape}")
+        raise ValueError(
+            f"{name} must have shape ({len(cells)},), one per state, got {checked.shape}"
+        )
     return checked
 
 
-def _to_grid(cells: NDArray[np.int64], numbers: NDArray[Any], wall: float) -> NDArray[Any]:
+def _to_grid(
+    cells: NDArray[np.int64], numbers: NDArray[Any], wall: float
+) -> NDArray[Any]:
     """Grid with one ring of walls around the states."""
     low = cells.min(axis=0) - 1
     grid = np.full(tuple(cells.max(axis=0) - low + 2), wall, dtype=numbers.dtype)
@@ -342,7 +423,9 @@ def _draw_image(ax: Axes, cells: NDArray[np.int64], pixels: Any, **scale: Any) -
     (top, left), (bottom, right) = cells.min(axis=0) - 1.5, cells.max(axis=0) + 1.5
     # "none" keeps the corners of few large pixels sharp in vector graphics.
     smoothing: Any = "none" if len(cells) <= MAX_DETAILED_STATES else "antialiased"
-    image = ax.imshow(pixels, extent=(left, right, bottom, top), interpolation=smoothing, **scale)
+    image = ax.imshow(
+        pixels, extent=(left, right, bottom, top), interpolation=smoothing, **scale
+    )
     ax.set(xticks=[], yticks=[], aspect="equal")
     ax.spines[:].set_visible(False)
     return image
@@ -369,7 +452,14 @@ def _mark_ends(ax: Axes, cells: NDArray[np.int64]) -> None:
 
 
 def _draw_rings(ax: Axes, cells: NDArray[np.int64], size: float, width: float) -> None:
-    ax.plot(*cells.T[::-1], "o", fillstyle="none", color=INK, markersize=size, markeredgewidth=width)
+    ax.plot(
+        *cells.T[::-1],
+        "o",
+        fillstyle="none",
+        color=INK,
+        markersize=size,
+        markeredgewidth=width,
+    )
 
 
 def _cell_points(ax: Axes) -> float:
@@ -377,4 +467,8 @@ def _cell_points(ax: Axes) -> float:
     box = ax.get_window_extent()
     (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
     figure: Any = ax.figure
-    return float(min(box.width / abs(right - left), box.height / abs(top - bottom)) * 72 / figure.dpi)
+    return float(
+        min(box.width / abs(right - left), box.height / abs(top - bottom))
+        * 72
+        / figure.dpi
+    )

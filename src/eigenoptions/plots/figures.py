@@ -55,7 +55,9 @@ class NotebookFigure(Figure):
         return _to_bytes(self, "png", dpi=150)
 
 
-def plot_options(options: OptionSet, *, columns: int | None = None, width: float | None = None) -> Figure:
+def plot_options(
+    options: OptionSet, *, columns: int | None = None, width: float | None = None
+) -> Figure:
     """Draw every option of a set as arrows, with its label and eigenvalue, like Figures 3 to 5.
 
     Parameters
@@ -78,14 +80,24 @@ def plot_options(options: OptionSet, *, columns: int | None = None, width: float
         figure, axes = make_maps(options.mdp, len(options), columns, width)
         draw_options(axes, options)
         moves = [compute_moves(options.mdp, policy) for policy in options.policy]
-        glyphs = {g for pair in zip(options.policy, moves, strict=True) for g in draw_arrows(*pair)}
+        glyphs = {
+            g
+            for pair in zip(options.policy, moves, strict=True)
+            for g in draw_arrows(*pair)
+        }
         if note := explain_glyphs(glyphs, options.mdp.legend):
-            figure.supxlabel(fill(note, int(17 * figure.get_figwidth())), x=0.01, ha="left", size=7)
+            figure.supxlabel(
+                fill(note, int(17 * figure.get_figwidth())), x=0.01, ha="left", size=7
+            )
     return figure
 
 
 def plot_eigenvectors(
-    mdp: MDP, spectrum: Spectrum, *, columns: int | None = None, width: float | None = None
+    mdp: MDP,
+    spectrum: Spectrum,
+    *,
+    columns: int | None = None,
+    width: float | None = None,
 ) -> Figure:
     """Draw the first eigenvectors (proto-value functions) after eigenvalue zero, at most eight, as heat maps.
 
@@ -117,7 +129,10 @@ def plot_eigenvectors(
 
 
 def plot_diffusion(
-    curves: ArrayLike | Mapping[str, ArrayLike], *, width: float = 3.5, height: float = 2.4
+    curves: ArrayLike | Mapping[str, ArrayLike],
+    *,
+    width: float = 3.5,
+    height: float = 2.4,
 ) -> Figure:
     """Draw diffusion time by number of options, like Figure 6; a dashed line is the time without options.
 
@@ -144,14 +159,23 @@ def plot_diffusion(
             times = np.asarray(curve, dtype=float)
             counts = np.flatnonzero(~np.isnan(times))
             ax.plot(counts, times[counts], label=name, **make_line_style(i))
-        ax.axhline(times[0], color="#555555", linewidth=0.9, linestyle=(0, (4, 2)), label="primitive actions")
+        ax.axhline(
+            times[0],
+            color="#555555",
+            linewidth=0.9,
+            linestyle=(0, (4, 2)),
+            label="primitive actions",
+        )
         ax.set(xlabel="options", ylabel="diffusion time", yscale="log")
         ax.legend()
     return figure
 
 
 def plot_learning(
-    records: LearningRecord | Mapping[str, LearningRecord], *, width: float = 3.5, height: float = 2.4
+    records: LearningRecord | Mapping[str, LearningRecord],
+    *,
+    width: float = 3.5,
+    height: float = 2.4,
 ) -> Figure:
     """Draw the mean return over runs by episode, with 95% bands, of one record or several by name, like Figure 7.
 
@@ -177,7 +201,12 @@ def plot_learning(
         ax = figure.add_subplot()
         episodes = range(1, next(iter(named.values())).returns.shape[1] + 1)
         bands = {name: record.band() for name, record in named.items()}
-        draw_curves(ax, episodes, {name: record.returns for name, record in named.items()}, bands=bands)
+        draw_curves(
+            ax,
+            episodes,
+            {name: record.returns for name, record in named.items()},
+            bands=bands,
+        )
         ax.set(xlabel="episode", ylabel="return", ylim=(-0.02, 1.02))
         if any(named):
             ax.legend()
@@ -199,11 +228,15 @@ def save_figure(figure: Figure, path: str | Path, *, dpi: int = 300) -> None:
     check_type("figure", figure, Figure, "make it with plot_options or plt.subplots")
     suffix = Path(path).suffix.lower().removeprefix(".")
     if suffix not in ("svg", "pdf", "png"):
-        raise ValueError(f"figures are written as .svg, .pdf or .png, got {str(path)!r}")
+        raise ValueError(
+            f"figures are written as .svg, .pdf or .png, got {str(path)!r}"
+        )
     write_atomically(path, _to_bytes(figure, suffix, dpi))
 
 
-def save_clip(frames: Sequence[ArrayLike], path: str | Path, *, fps: float = 5.0) -> None:
+def save_clip(
+    frames: Sequence[ArrayLike], path: str | Path, *, fps: float = 5.0
+) -> None:
     """Write frames as an animated GIF that repeats.
 
     Parameters
@@ -224,15 +257,31 @@ def save_clip(frames: Sequence[ArrayLike], path: str | Path, *, fps: float = 5.0
     """
     check_float("fps", fps, above=0, maximum=50)
     pictures = np.asarray(frames)
-    if pictures.ndim != 4 or pictures.shape[3] != 3 or pictures.dtype != np.uint8 or not len(pictures):
-        raise ValueError(f"frames must be uint8 of shape (N, H, W, 3), got {pictures.dtype} {pictures.shape}")
+    if (
+        pictures.ndim != 4
+        or pictures.shape[3] != 3
+        or pictures.dtype != np.uint8
+        or not len(pictures)
+    ):
+        raise ValueError(
+            f"frames must be uint8 of shape (N, H, W, 3), got {pictures.dtype} {pictures.shape}"
+        )
     first, *others = [Image.fromarray(picture) for picture in pictures]
     buffer = io.BytesIO()
-    first.save(buffer, "GIF", save_all=True, append_images=others, duration=round(1000 / fps), loop=0)
+    first.save(
+        buffer,
+        "GIF",
+        save_all=True,
+        append_images=others,
+        duration=round(1000 / fps),
+        loop=0,
+    )
     write_atomically(path, buffer.getvalue())
 
 
-def make_maps(mdp: MDP, n_maps: int, columns: int | None, width: float | None) -> tuple[Figure, Any]:
+def make_maps(
+    mdp: MDP, n_maps: int, columns: int | None, width: float | None
+) -> tuple[Figure, Any]:
     """A figure with an array of axes in the shape of the maze, for `n_maps` maps."""
     if not n_maps:
         raise ValueError("nothing to draw: give at least one option or eigenvector")

@@ -18,7 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from eigenoptions._validation import check_choice, check_csr, check_float, check_int, make_generator, readonly
+from eigenoptions._validation import (
+    check_choice,
+    check_csr,
+    check_float,
+    check_int,
+    make_generator,
+    readonly,
+)
 from eigenoptions.features import Map
 from eigenoptions.spectra.canonical import canonical_basis
 from eigenoptions.spectra.eigensolver import SymmetricLaplacian, smallest_eigenpairs
@@ -62,11 +69,15 @@ class Spectrum:
         for name in ("values", "vectors"):
             array = readonly(getattr(self, name), np.float64)
             if not np.isfinite(array).all():
-                raise ValueError(f"{name} must be finite: leave out eigenpairs that did not converge")
+                raise ValueError(
+                    f"{name} must be finite: leave out eigenpairs that did not converge"
+                )
             object.__setattr__(self, name, array)
         if self.values.shape != self.vectors.shape[1:] or self.vectors.ndim != 2:
             shapes = f"{self.values.shape} and {self.vectors.shape}"
-            raise ValueError(f"values (K,) and vectors (d, K) must fit, got shapes {shapes}")
+            raise ValueError(
+                f"values (K,) and vectors (d, K) must fit, got shapes {shapes}"
+            )
 
     def embedding(self, scale: str = "commute", *, t: int = 1) -> Array:
         """``(d, K)`` columns scaled so that distances between rows have a meaning.
@@ -90,14 +101,20 @@ class Spectrum:
         """
         check_choice("scale", scale, ("commute", "diffusion"))
         if self.operator == "successor":
-            raise ValueError("an embedding needs eigenvalues of a Laplacian: use operator='random-walk'")
+            raise ValueError(
+                "an embedding needs eigenvalues of a Laplacian: use operator='random-walk'"
+            )
         if scale == "diffusion":
             return self.vectors * (1.0 - self.values) ** check_int("t", t, minimum=0)
         nonzero = (np.arange(len(self.values)) >= self.n_zero) & (self.values > 0)
-        return self.vectors * np.divide(1.0, np.sqrt(self.values), out=np.zeros(len(nonzero)), where=nonzero)
+        return self.vectors * np.divide(
+            1.0, np.sqrt(self.values), out=np.zeros(len(nonzero)), where=nonzero
+        )
 
     def __repr__(self) -> str:
-        few = ", ".join(f"{x:.4g}" for x in self.values[:5]) + (", ..." if len(self.values) > 5 else "")
+        few = ", ".join(f"{x:.4g}" for x in self.values[:5]) + (
+            ", ..." if len(self.values) > 5 else ""
+        )
         return f"Spectrum({len(self.values)} of dimension {len(self.vectors)}, {self.operator}: {few})"
 
 
@@ -163,7 +180,10 @@ def spectrum(
     [0.0, 0.586, 2.0, 3.414]
     """
     check_choice("operator", operator, OPERATORS)
-    gamma, generator = check_float("gamma", gamma, minimum=0, below=1), make_generator(rng)
+    gamma, generator = (
+        check_float("gamma", gamma, minimum=0, below=1),
+        make_generator(rng),
+    )
     W = _check_weights(W)
     n = W.shape[0]
     k = n if k is None else check_int("k", k, maximum=n)
@@ -171,14 +191,20 @@ def spectrum(
     # The symmetric operator with the same eigenvalues, and its null space, one vector per component.
     symmetric = SymmetricLaplacian(W, operator != "combinatorial")
     if symmetric.n_zero > 1:
-        log.warning(f"the graph has {symmetric.n_zero} components: no option leads from one to another")
+        log.warning(
+            f"the graph has {symmetric.n_zero} components: no option leads from one to another"
+        )
     n_zero = min(k, symmetric.n_zero)
     values, vectors = np.zeros(k), np.zeros((n, k), order="F")
     states = np.flatnonzero(symmetric.component < n_zero)
     vectors[states, symmetric.component[states]] = symmetric.null_vector[states]
     if k > n_zero:
-        eigenvalues, eigenvectors = smallest_eigenpairs(symmetric, k - n_zero, generator, progress)
-        eigenvectors = canonical_basis(eigenvalues, eigenvectors, symmetric.norm, relative_error=0.0)
+        eigenvalues, eigenvectors = smallest_eigenpairs(
+            symmetric, k - n_zero, generator, progress
+        )
+        eigenvectors = canonical_basis(
+            eigenvalues, eigenvectors, symmetric.norm, relative_error=0.0
+        )
         values[n_zero:] = np.maximum(eigenvalues[: k - n_zero], 0.0)
         vectors[:, n_zero:] = eigenvectors[:, : k - n_zero]
     if progress is not None:
@@ -207,9 +233,13 @@ def _check_weights(W: Any) -> csr_array:
     """Symmetric weights as csr without stored zeros."""
     shape = W.shape if issparse(W) else np.shape(W)
     if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
-        raise ValueError(f"W must have shape (S, S), got {type(W).__name__} {shape}: call graph(mdp)")
+        raise ValueError(
+            f"W must have shape (S, S), got {type(W).__name__} {shape}: call graph(mdp)"
+        )
     W = check_csr("weights", W, nonnegative=True)
     difference = W - W.T
     if difference.nnz and np.abs(difference.data).max() > 1e-12 * W.data.max():
-        raise ValueError("weights must be symmetric: use graph(mdp, weights=W), or (W + W.T) / 2")
+        raise ValueError(
+            "weights must be symmetric: use graph(mdp, weights=W), or (W + W.T) / 2"
+        )
     return csr_array(W + W.T) / 2.0 if difference.nnz else W

@@ -12,8 +12,12 @@ Array = NDArray[np.float64]
 
 def cluster_bounds(values: Array, norm: float = 1.0) -> NDArray[np.intp]:
     """Where clusters of equal values begin in ascending eigenvalues, given the norm, and where they end."""
-    inner = np.flatnonzero(np.diff(values) > 1e-9 * np.abs(values[1:]) + 1e-13 * norm) + 1
-    return np.concatenate([[0], inner, [len(values)] * bool(len(values))]).astype(np.intp)
+    inner = (
+        np.flatnonzero(np.diff(values) > 1e-9 * np.abs(values[1:]) + 1e-13 * norm) + 1
+    )
+    return np.concatenate([[0], inner, [len(values)] * bool(len(values))]).astype(
+        np.intp
+    )
 
 
 def canonical_basis(
@@ -31,7 +35,12 @@ def canonical_basis(
     """
     bounds = cluster_bounds(values, norm)
     sizes, gaps = np.diff(bounds), np.concatenate([[np.inf], np.diff(values), [np.inf]])
-    errors = np.sqrt(sizes) * relative_error * norm / np.minimum(gaps[bounds[:-1]], gaps[bounds[1:]])
+    errors = (
+        np.sqrt(sizes)
+        * relative_error
+        * norm
+        / np.minimum(gaps[bounds[:-1]], gaps[bounds[1:]])
+    )
     # A simple eigenvalue leaves the sign only. (One step towards unit columns.)
     basis: Array = vectors * (1.5 - 0.5 * np.einsum("ij,ij->j", vectors, vectors))
     peaks = _find_peaks(basis**2, np.repeat(errors, sizes))

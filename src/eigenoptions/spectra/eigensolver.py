@@ -37,11 +37,15 @@ class SymmetricLaplacian:
         self.mass = np.where(normalized & (degree > 0), degree, 1.0)
         entries = np.concatenate([degree, -W.data])
         rows = np.concatenate([states, np.repeat(states, np.diff(W.indptr))])
-        self.difference = csr_array((entries, (rows, np.concatenate([states, W.indices]))), W.shape)
+        self.difference = csr_array(
+            (entries, (rows, np.concatenate([states, W.indices]))), W.shape
+        )
         self.matrix = _scale_entries(self.difference, self.mass**-0.5, self.mass**-0.5)
         self.norm = float(self.matrix.diagonal().max()) or 1.0
         self.n_zero, self.component = connected_components(W, directed=False)
-        self.null_vector = np.sqrt(self.mass / np.bincount(self.component, self.mass)[self.component])
+        self.null_vector = np.sqrt(
+            self.mass / np.bincount(self.component, self.mass)[self.component]
+        )
 
     @property
     def random_walk(self) -> csr_array:
@@ -58,18 +62,27 @@ class SymmetricLaplacian:
 def _scale_entries(A: csr_array, left: Array, right: Array) -> csr_array:
     """``diag(left) A diag(right)``, symmetric to the last bit where A is symmetric and both sides are equal."""
     rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
-    return csr_array((A.data * (left[rows] * right[A.indices]), A.indices, A.indptr), A.shape)
+    return csr_array(
+        (A.data * (left[rows] * right[A.indices]), A.indices, A.indptr), A.shape
+    )
 
 
 def smallest_eigenpairs(
-    operator: SymmetricLaplacian, k: int, rng: np.random.Generator, progress: Progress | None = None
+    operator: SymmetricLaplacian,
+    k: int,
+    rng: np.random.Generator,
+    progress: Progress | None = None,
 ) -> tuple[Array, Array]:
     """At least the k smallest non-zero eigenvalues, and their vectors ``(n, m)`` in any basis: whole eigenspaces."""
     n = len(operator.mass)
-    eigenpairs = None if n < MIN_SPARSE_STATES else _solve_sparse(operator, k, rng, progress)
+    eigenpairs = (
+        None if n < MIN_SPARSE_STATES else _solve_sparse(operator, k, rng, progress)
+    )
     if eigenpairs is None and n > MAX_DENSE_STATES:
         reason = f"{k} eigenvectors need the dense solver, whose limit is {MAX_DENSE_STATES} states, got {n}"
-        raise ValueError(f"{reason}: ask for fewer, or narrow the range of weights and degrees")
+        raise ValueError(
+            f"{reason}: ask for fewer, or narrow the range of weights and degrees"
+        )
     return _correct(operator, *(eigenpairs or _solve_dense(operator, k)))
 
 
@@ -78,7 +91,9 @@ def _solve_dense(operator: SymmetricLaplacian, k: int) -> tuple[Array, Array, in
     # The eigenvalue zero of the null space is moved above all others.
     A, component = operator.matrix.toarray(), operator.component
     shift = 4.0 * operator.norm * operator.null_vector
-    A += np.where(component[:, None] == component, np.outer(shift, operator.null_vector), 0.0)
+    A += np.where(
+        component[:, None] == component, np.outer(shift, operator.null_vector), 0.0
+    )
     values, vectors = eigh(A, overwrite_a=True, check_finite=False, driver="evd")
     values = values[: len(values) - operator.n_zero]
     bounds = cluster_bounds(values, operator.norm)
@@ -86,7 +101,10 @@ def _solve_dense(operator: SymmetricLaplacian, k: int) -> tuple[Array, Array, in
 
 
 def _solve_sparse(
-    operator: SymmetricLaplacian, k: int, rng: np.random.Generator, progress: Progress | None
+    operator: SymmetricLaplacian,
+    k: int,
+    rng: np.random.Generator,
+    progress: Progress | None,
 ) -> tuple[Array, Array, int] | None:
     """As `_solve_dense`, for somewhat more than k eigenvalues; None where the iteration does not serve."""
     L, n, n_zero = operator.matrix, len(operator.mass), operator.n_zero
@@ -100,15 +118,22 @@ def _solve_sparse(
         if progress is not None:
             progress(n_products, max(25 + int(2.5 * k), n_products + 1))
         # Before the solution too: the factor is nearly singular along the null space.
-        return operator.remove_null_space(factor.solve(operator.remove_null_space(x.ravel())))
+        return operator.remove_null_space(
+            factor.solve(operator.remove_null_space(x.ravel()))
+        )
 
     inverse = LinearOperator((n, n), multiply_inverse, dtype=np.float64)
     # Two more than asked for, to see where an eigenspace ends.
     n_wanted = k + 2
     while 3 * n_wanted < n - n_zero:
-        start, ncv = multiply_inverse(rng.standard_normal(n)), max(n_wanted + 20, 3 * n_wanted // 2)
+        start, ncv = (
+            multiply_inverse(rng.standard_normal(n)),
+            max(n_wanted + 20, 3 * n_wanted // 2),
+        )
         try:
-            _, vectors = eigsh(inverse, n_wanted, which="LA", v0=start, ncv=ncv, maxiter=100)
+            _, vectors = eigsh(
+                inverse, n_wanted, which="LA", v0=start, ncv=ncv, maxiter=100
+            )
         except ArpackError:
             # The Krylov space has few dimensions (a star), or one eigenvalue hides the others (a very weak link).
             return None
@@ -119,7 +144,10 @@ def _solve_sparse(
         # The eigenspace of the k-th value must be followed by a gap, below which the inertia counts no other value.
         bounds = cluster_bounds(values, operator.norm)
         end = int(bounds[np.searchsorted(bounds, k)])
-        if end < n_wanted and _count_below(L, values[end - 1], values[end]) == n_zero + end:
+        if (
+            end < n_wanted
+            and _count_below(L, values[end - 1], values[end]) == n_zero + end
+        ):
             return values, vectors, end
         n_wanted *= 2
     return None
@@ -127,7 +155,11 @@ def _solve_sparse(
 
 def _factorize(L: csr_array, shift: float) -> SuperLU:
     """Factor of ``L + shift`` with pivots on the diagonal."""
-    settings = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
+    settings = {
+        "permc_spec": "MMD_AT_PLUS_A",
+        "diag_pivot_thresh": 0.0,
+        "options": {"SymmetricMode": True},
+    }
     return splu((L + shift * eye_array(L.shape[0])).tocsc(), **settings)
 
 
@@ -144,13 +176,20 @@ def _count_below(L: csr_array, low: float, high: float) -> int | None:
             # A pivot is exactly zero.
             continue
         pivots = factor.U.diagonal()
-        if (factor.perm_r == factor.perm_c).all() and 1e-14 * np.abs(pivots).max() <= high - low:
+        if (factor.perm_r == factor.perm_c).all() and 1e-14 * np.abs(
+            pivots
+        ).max() <= high - low:
             return int((pivots < 0).sum())
     return None
 
 
 def _correct(
-    operator: SymmetricLaplacian, values: Array, vectors: Array, count: int, *, block_entries: int = 1 << 22
+    operator: SymmetricLaplacian,
+    values: Array,
+    vectors: Array,
+    count: int,
+    *,
+    block_entries: int = 1 << 22,
 ) -> tuple[Array, Array]:
     """The first `count` eigenpairs, corrected by all of them, in place.
 
@@ -163,7 +202,10 @@ def _correct(
     cluster = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
     width = max(1, block_entries // len(vectors))
     A, entries = operator.difference, _leading_bits(operator.difference.data)
-    A_high, A_low = (csr_array((x, A.indices, A.indptr), A.shape) for x in (entries, A.data - entries))
+    A_high, A_low = (
+        csr_array((x, A.indices, A.indptr), A.shape)
+        for x in (entries, A.data - entries)
+    )
     root = np.sqrt(operator.mass)[:, None]
     vectors /= root
     for _ in range(4):
@@ -180,7 +222,11 @@ def _correct(
             residual += error + (rest - (target_error + weighted_error * values[block]))
             parts = vectors.T @ residual
             values[block] += parts[block].diagonal()
-            gaps = np.where(cluster[:, None] != cluster[block], values[block] - values[:, None], np.inf)
+            gaps = np.where(
+                cluster[:, None] != cluster[block],
+                values[block] - values[:, None],
+                np.inf,
+            )
             parts /= gaps
             vectors[:, block] += vectors @ parts
             largest = max(largest, float(np.abs(parts).max()))
@@ -200,9 +246,14 @@ def _leading_bits(x: Array) -> Array:
 def _multiply_exactly(a: Array, b: Array) -> tuple[Array, Array]:
     """``a b`` as the rounded product and its error (Dekker)."""
     # 2^27 + 1 splits a double into two halves of 26 bits.
-    a_high, b_high = (scaled - (scaled - x) for x, scaled in ((a, 134217729.0 * a), (b, 134217729.0 * b)))
+    a_high, b_high = (
+        scaled - (scaled - x)
+        for x, scaled in ((a, 134217729.0 * a), (b, 134217729.0 * b))
+    )
     a_low, b_low, product = a - a_high, b - b_high, a * b
-    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+    return product, (
+        (a_high * b_high - product) + a_high * b_low + a_low * b_high
+    ) + a_low * b_low
 
 
 def _subtract_exactly(a: Array, b: Array) -> tuple[Array, Array]:

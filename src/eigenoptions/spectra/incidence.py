@@ -61,10 +61,16 @@ class Incidence:
         difference.sum_duplicates()
         difference.eliminate_zeros()
         # A row is known by a digest of its columns (4 bytes each) and entries (8 bytes each).
-        columns, entries = difference.indices.astype(np.int32).tobytes(), difference.data.tobytes()
+        columns, entries = (
+            difference.indices.astype(np.int32).tobytes(),
+            difference.data.tobytes(),
+        )
         new = np.zeros(difference.shape[0], dtype=np.bool_)
         for i, (low, high) in enumerate(pairwise(difference.indptr.tolist())):
-            key = blake2b(columns[4 * low : 4 * high] + entries[8 * low : 8 * high], digest_size=16).digest()
+            key = blake2b(
+                columns[4 * low : 4 * high] + entries[8 * low : 8 * high],
+                digest_size=16,
+            ).digest()
             if high > low and key not in self._seen:
                 self._seen.add(key)
                 new[i] = True
@@ -164,13 +170,19 @@ def incidence_spectrum(
     norm = float(values[-1])
     limit = 8 * n * np.finfo(float).eps if tolerance is None else tolerance
     values = np.where(values > limit * norm, values, 0.0)
-    basis = canonical_basis(values, vectors if axes is None else axes @ vectors, norm)[:, :k]
+    basis = canonical_basis(values, vectors if axes is None else axes @ vectors, norm)[
+        :, :k
+    ]
     directions = np.zeros((d, k))
     directions[used] = basis if axes is None else whitening @ (axes.T @ basis)
-    return Spectrum(values[:k], directions, "incidence", int((values[:k] == 0).sum()), features)
+    return Spectrum(
+        values[:k], directions, "incidence", int((values[:k] == 0).sum()), features
+    )
 
 
-def find_principal_axes(covariance: Array, min_variance: float = 1e-6) -> tuple[Array, Array]:
+def find_principal_axes(
+    covariance: Array, min_variance: float = 1e-6
+) -> tuple[Array, Array]:
     """Variances ``(m,)`` and orthonormal axes ``(d, m)`` of features, without those of a relatively small variance."""
     variances, axes = eigh(covariance)
     kept = variances > min_variance * max(float(variances[-1]), 0.0)
@@ -187,7 +199,9 @@ def _compute_features(transitions: Batches, features: Map) -> Iterator[tuple[Any
 def _gram_matrix(T: csr_array, block_rows: int = 4096) -> Array:
     """``T'T``, by sparse or by dense products, whichever is faster."""
     n, d = T.shape
-    gram: Array = np.zeros((check_int("the number of features that change", d, maximum=20_000), d))
+    gram: Array = np.zeros(
+        (check_int("the number of features that change", d, maximum=20_000), d)
+    )
     if T.nnz < 0.1 * n * d:
         gram += T.T @ T
     else:

@@ -24,7 +24,10 @@ Array = NDArray[np.float64]
 def uniform_walk(mdp: MDP) -> csr_array:
     """``(S, S)`` transition probabilities when every action is equally likely; a blocked move stays."""
     table, n = mdp.transition.tocoo(), mdp.n_states
-    return csr_array((table.data / mdp.n_actions, (table.row // mdp.n_actions, table.col)), shape=(n, n))
+    return csr_array(
+        (table.data / mdp.n_actions, (table.row // mdp.n_actions, table.col)),
+        shape=(n, n),
+    )
 
 
 def successor_representation(P: csr_array, gamma: float) -> Array:
@@ -37,14 +40,18 @@ def successor_representation(P: csr_array, gamma: float) -> Array:
     return _invert(eye_array(P.shape[0]) - gamma * _check_walk(P))
 
 
-def default_representation(P: csr_array, rewards: ArrayLike, temperature: float) -> Array:
+def default_representation(
+    P: csr_array, rewards: ArrayLike, temperature: float
+) -> Array:
     """``(S, S)`` the default representation of a walk P with negative rewards per state (Tse et al., Equation 3).
 
     >>> walk = csr_array(np.array([[0.5, 0.5], [0.5, 0.5]]))
     >>> default_representation(walk, [-1.0, -1.0], 1.0).round(3).tolist()
     [[0.475, 0.107], [0.107, 0.475]]
     """
-    return _invert(diags_array(_step_costs(rewards, temperature, P.shape[0])) - _check_walk(P))
+    return _invert(
+        diags_array(_step_costs(rewards, temperature, P.shape[0])) - _check_walk(P)
+    )
 
 
 def learn_representation(
@@ -68,9 +75,15 @@ def learn_representation(
     n, alpha = _check_size(n_states), check_float("alpha", alpha, above=0, maximum=1)
     pairs = np.stack([np.ravel(before), np.ravel(after)], axis=1)
     if not np.all(pairs.dtype.kind in "iu" and (pairs >= 0) & (pairs < n)):
-        raise ValueError(f"before and after must be states in 0..{n - 1}, got {pairs[:3].tolist()}")
+        raise ValueError(
+            f"before and after must be states in 0..{n - 1}, got {pairs[:3].tolist()}"
+        )
     gamma = check_float("gamma", gamma, minimum=0, below=1)
-    table = np.zeros((n, n)) if begin is None else np.array(begin, dtype=np.float64).reshape(n, n)
+    table = (
+        np.zeros((n, n))
+        if begin is None
+        else np.array(begin, dtype=np.float64).reshape(n, n)
+    )
     for s, s_next in pairs.tolist() * check_int("sweeps", sweeps):
         table[s] += alpha * (gamma * table[s_next] - table[s])
         table[s, s] += alpha
@@ -81,7 +94,9 @@ def smallest_eigenvectors(A: Any, k: int) -> tuple[Array, Array]:
     """The k smallest eigenvalues of a symmetric matrix, and vectors ``(n, k)`` in the canonical basis."""
     _check_size(A.shape[0])
     values, vectors = np.linalg.eigh(A.toarray() if issparse(A) else A)
-    return values[:k], canonical_basis(values, vectors, float(np.abs(values).max()))[:, :k]
+    return values[:k], canonical_basis(values, vectors, float(np.abs(values).max()))[
+        :, :k
+    ]
 
 
 def _invert(A: Any) -> Array:
@@ -91,21 +106,32 @@ def _invert(A: Any) -> Array:
 def _check_walk(P: Any) -> csr_array:
     P = check_csr("P", P, nonnegative=True)
     if P.shape[0] != P.shape[1] or P.sum(axis=1).max() > 1 + 1e-9:
-        raise ValueError(f"P must be probabilities (S, S), at most 1 per row, got shape {P.shape}")
+        raise ValueError(
+            f"P must be probabilities (S, S), at most 1 per row, got shape {P.shape}"
+        )
     return P
 
 
 def _check_size(n_states: int, maximum: int = 4_000) -> int:
     """Number of states of a representation, which is a dense array."""
-    return check_int("the number of states of a representation", n_states, maximum=maximum)
+    return check_int(
+        "the number of states of a representation", n_states, maximum=maximum
+    )
 
 
 def _step_costs(rewards: ArrayLike, temperature: float, n_states: int) -> Array:
     """``(S,)`` exp(-rewards / temperature), which must be above 1."""
-    r, temperature = np.asarray(rewards, dtype=np.float64), check_float("temperature", temperature, above=0)
+    r, temperature = (
+        np.asarray(rewards, dtype=np.float64),
+        check_float("temperature", temperature, above=0),
+    )
     if r.shape != (n_states,) or not r.max() < 0:
         text = f"rewards must be negative, of shape ({n_states},), got shape {r.shape}, up to {r.max()}"
-        raise ValueError(f"{text}: subtract a constant, for example rewards - rewards.max() - 1")
+        raise ValueError(
+            f"{text}: subtract a constant, for example rewards - rewards.max() - 1"
+        )
     if not 1e-12 < -r.max() / temperature <= -r.min() / temperature < 700:
-        raise ValueError(f"temperature {temperature} does not fit rewards from {r.min()} to {r.max()}")
+        raise ValueError(
+            f"temperature {temperature} does not fit rewards from {r.min()} to {r.max()}"
+        )
     return np.exp(-r / temperature)

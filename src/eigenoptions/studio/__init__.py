@@ -58,7 +58,9 @@ def write_studio(folder: str | Path, source: str | Path = "four-rooms") -> Path:
     return target / "index.html"
 
 
-def serve_studio(source: str | Path = "four-rooms", *, port: int = 8017, open_browser: bool = True) -> None:
+def serve_studio(
+    source: str | Path = "four-rooms", *, port: int = 8017, open_browser: bool = True
+) -> None:
     """Serve the studio on this machine and open it in the browser, until Ctrl-C.
 
     Parameters
@@ -107,7 +109,10 @@ def draw_rows(mdp: MDP) -> list[str]:
 
 class _Handler(SimpleHTTPRequestHandler):
     # Some machines say that scripts are plain text, which browsers then refuse to run.
-    extensions_map = {**SimpleHTTPRequestHandler.extensions_map, ".js": "text/javascript"}  # noqa: RUF012
+    extensions_map = {  # noqa: RUF012 (the base class has it in this form)
+        **SimpleHTTPRequestHandler.extensions_map,
+        ".js": "text/javascript",
+    }
 
     def log_message(self, format: str, *args: Any) -> None:
         """Print nothing."""

@@ -43,7 +43,11 @@ def discovery_method(name: str, **fields: Any) -> Callable[[Callable[..., Any]],
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         parameters = inspect.signature(function).parameters.values()
-        settings = {p.name: p.default for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+        settings = {
+            p.name: p.default
+            for p in parameters
+            if p.kind is inspect.Parameter.KEYWORD_ONLY
+        }
         METHODS[name] = Method(name, function, settings, **fields)
         return function
 

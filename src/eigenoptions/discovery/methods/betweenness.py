@@ -9,7 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from eigenoptions._validation import Progress
-from eigenoptions.discovery.goals import find_local_maxima, make_goal_purposes, take_first
+from eigenoptions.discovery.goals import (
+    find_local_maxima,
+    make_goal_purposes,
+    take_first,
+)
 from eigenoptions.discovery.methods import choose_goal_discount, discovery_method
 from eigenoptions.discovery.methods.bottleneck import compute_betweenness
 from eigenoptions.mdp import MDP, graph
@@ -18,7 +22,11 @@ from eigenoptions.options import Purpose
 
 @discovery_method("betweenness", gamma=choose_goal_discount, n_options=None)
 def choose_purposes(
-    mdp: MDP, n_options: int | None, rng: np.random.Generator, *, progress: Progress | None = None
+    mdp: MDP,
+    n_options: int | None,
+    rng: np.random.Generator,
+    *,
+    progress: Progress | None = None,
 ) -> list[Purpose]:
     """Indicators of the local maxima of betweenness, largest first.
 
@@ -27,5 +35,7 @@ def choose_purposes(
     W = graph(mdp)
     maxima = find_local_maxima(W, compute_betweenness(W, rng, progress=progress))
     goals = maxima[np.diff(W.indptr)[maxima] > 0].tolist()
-    goals = take_first(n_options, goals, "local maxima of betweenness", 'method="random" has more')
+    goals = take_first(
+        n_options, goals, "local maxima of betweenness", 'method="random" has more'
+    )
     return make_goal_purposes(mdp, goals)

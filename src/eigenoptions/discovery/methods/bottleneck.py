@@ -8,7 +8,11 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._validation import Progress
-from eigenoptions.discovery.goals import TooFewOptionsError, find_local_maxima, take_first
+from eigenoptions.discovery.goals import (
+    TooFewOptionsError,
+    find_local_maxima,
+    take_first,
+)
 from eigenoptions.discovery.methods import choose_goal_discount, discovery_method
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose
@@ -16,7 +20,11 @@ from eigenoptions.options import Purpose
 
 @discovery_method("bottleneck", gamma=choose_goal_discount, n_options=None)
 def choose_purposes(
-    mdp: MDP, n_options: int | None, rng: np.random.Generator, *, progress: Progress | None = None
+    mdp: MDP,
+    n_options: int | None,
+    rng: np.random.Generator,
+    *,
+    progress: Progress | None = None,
 ) -> list[Purpose]:
     """For each room, the indicator of its doorways, followed inside the room only (Appendix C)."""
     room, doorways = find_rooms(mdp, rng, progress=progress)
@@ -32,14 +40,22 @@ def choose_purposes(
             indicator = np.isin(np.arange(mdp.n_states), doors).astype(np.float64)
             goal = int(doors[0]) if len(doors) == 1 else None
             label = f"room {len(purposes) + 1}"
-            purposes.append(Purpose(indicator, label, initiation=inside, goal=goal, exact=True))
+            purposes.append(
+                Purpose(indicator, label, initiation=inside, goal=goal, exact=True)
+            )
     if not purposes:
-        raise TooFewOptionsError(f"no doorway was found in {mdp!r}: it has no bottleneck", 0)
+        raise TooFewOptionsError(
+            f"no doorway was found in {mdp!r}: it has no bottleneck", 0
+        )
     return take_first(n_options, purposes, "rooms found")
 
 
 def find_rooms(
-    mdp: MDP, rng: int | np.random.Generator = 0, *, max_steps: int = 8, progress: Progress | None = None
+    mdp: MDP,
+    rng: int | np.random.Generator = 0,
+    *,
+    max_steps: int = 8,
+    progress: Progress | None = None,
 ) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
     """Rooms and doorways of a state space: ``(S,)`` the room of each state, -1 at doorways, and the doorway states.
 
@@ -73,7 +89,9 @@ def find_passages(W: csr_array, max_steps: int) -> NDArray[np.bool_]:
     is_passage: NDArray[np.bool_] = np.diff(A.indptr) >= 2
     # One row per state and neighbour: the states reached from the neighbour without passing the state.
     state = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
-    reached = csr_array((np.ones(A.nnz), A.indices, np.arange(A.nnz + 1)), shape=(A.nnz, A.shape[0]))
+    reached = csr_array(
+        (np.ones(A.nnz), A.indices, np.arange(A.nnz + 1)), shape=(A.nnz, A.shape[0])
+    )
     for _ in range(max_steps):
         rows = np.flatnonzero(is_passage[state])
         state, reached = state[rows], reached[rows]
@@ -105,7 +123,9 @@ def compute_betweenness(
     A = csr_array((np.ones(W.nnz), W.indices, W.indptr), shape=W.shape)
     starts = np.arange(n)
     if n > max_starts:
-        starts = np.sort(np.random.default_rng(rng).choice(n, max_starts, replace=False))
+        starts = np.sort(
+            np.random.default_rng(rng).choice(n, max_starts, replace=False)
+        )
     score = np.zeros(n)
     for low in range(0, len(starts), 256):
         block = starts[low : low + 256]

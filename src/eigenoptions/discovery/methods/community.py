@@ -22,7 +22,11 @@ Labels = NDArray[np.intp]
 
 @discovery_method("community", gamma=choose_goal_discount)
 def choose_purposes(
-    mdp: MDP, n_options: int | None, rng: np.random.Generator, *, resolution: float = 0.2
+    mdp: MDP,
+    n_options: int | None,
+    rng: np.random.Generator,
+    *,
+    resolution: float = 0.2,
 ) -> list[Purpose]:
     """For each two adjacent communities, the indicator of the second's entries, followed inside the first.
 
@@ -33,7 +37,9 @@ def choose_purposes(
     table = mdp.transition.tocoo()
     before, after = table.row // mdp.n_actions, table.col
     purposes: list[Purpose] = []
-    for level, label in enumerate(reversed(find_communities(graph(mdp), resolution)), start=1):
+    for level, label in enumerate(
+        reversed(find_communities(graph(mdp), resolution)), start=1
+    ):
         crossing = label[before] != label[after]
         pairs = np.stack([label[before[crossing]], label[after[crossing]]], axis=1)
         for a, b in np.unique(pairs, axis=0).tolist():
@@ -45,13 +51,22 @@ def choose_purposes(
             goals = np.flatnonzero(entries)
             goal = int(goals[0]) if len(goals) == 1 else None
             purposes.append(
-                Purpose(entries, f"{level}: {a} to {b}", initiation=label == a, goal=goal, exact=True)
+                Purpose(
+                    entries,
+                    f"{level}: {a} to {b}",
+                    initiation=label == a,
+                    goal=goal,
+                    exact=True,
+                )
             )
     if not purposes:
         raise TooFewOptionsError(
-            f"all states of {mdp!r} are one community: raise resolution above {resolution}", 0
+            f"all states of {mdp!r} are one community: raise resolution above {resolution}",
+            0,
         )
-    return take_first(n_options, purposes, "pairs of communities", "a higher resolution has more")
+    return take_first(
+        n_options, purposes, "pairs of communities", "a higher resolution has more"
+    )
 
 
 def find_communities(W: csr_array, resolution: float = 1.0) -> list[Labels]:
@@ -71,7 +86,9 @@ def find_communities(W: csr_array, resolution: float = 1.0) -> list[Labels]:
             return levels
         label = community[label]
         levels.append(label)
-        member = csr_array((np.ones(len(community)), (np.arange(len(community)), community)))
+        member = csr_array(
+            (np.ones(len(community)), (np.arange(len(community)), community))
+        )
         W = csr_array(member.T @ W @ member)
 
 
@@ -82,7 +99,11 @@ def _move_nodes(W: csr_array, resolution: float) -> Labels:
     scale = resolution / max(sum(degree), 1e-300)
     total, label = list(degree), list(range(n))
     edges = [
-        [(j, w) for j, w in zip(W.indices[a:b].tolist(), W.data[a:b].tolist(), strict=True) if j != i]
+        [
+            (j, w)
+            for j, w in zip(W.indices[a:b].tolist(), W.data[a:b].tolist(), strict=True)
+            if j != i
+        ]
         for i, (a, b) in enumerate(zip(W.indptr[:-1], W.indptr[1:], strict=True))
     ]
     moved = True

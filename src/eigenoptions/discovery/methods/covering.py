@@ -26,7 +26,11 @@ from eigenoptions.spectra import spectrum
 
 @discovery_method("covering", gamma=choose_goal_discount)
 def choose_purposes(
-    mdp: MDP, n_options: int | None, rng: np.random.Generator, *, progress: Progress | None = None
+    mdp: MDP,
+    n_options: int | None,
+    rng: np.random.Generator,
+    *,
+    progress: Progress | None = None,
 ) -> list[Purpose]:
     """Indicators of the ends of the Fiedler vector, of the graph with all edges added so far.
 
@@ -48,4 +52,6 @@ def choose_purposes(
         W = csr_array(W + csr_array(([1.0, 1.0], (ends, ends[::-1])), shape=W.shape))
         if progress is not None:
             progress(min(len(goals), n_goals), n_goals)
-    return make_goal_purposes(mdp, take_first(n_options, list(goals), "states that covering connects"))
+    return make_goal_purposes(
+        mdp, take_first(n_options, list(goals), "states that covering connects")
+    )

@@ -18,7 +18,10 @@ from eigenoptions.mdp import MDP, Transitions, reachable
 from eigenoptions.options import OptionSet, Purpose
 from eigenoptions.options.solver import solve
 from eigenoptions.options.walks import walk
-from eigenoptions.spectra.representations import learn_representation, smallest_eigenvectors
+from eigenoptions.spectra.representations import (
+    learn_representation,
+    smallest_eigenvectors,
+)
 
 
 @discovery_method("covering-eigen", gamma=0.99)
@@ -41,15 +44,21 @@ def discover_options(
     check_int("round_steps", round_steps)
     # An episode never ends early, so that every round has all of its steps.
     endless = replace(mdp, goal=None)
-    unseen = reachable(mdp.transition, np.arange(mdp.n_states) if mdp.start is None else [mdp.start])
+    unseen = reachable(
+        mdp.transition, np.arange(mdp.n_states) if mdp.start is None else [mdp.start]
+    )
     n_reachable = int(unseen.sum())
     batches: list[Transitions] = []
     psi: NDArray[np.float64] | None = None
     options: OptionSet | None = None
     for i in range(1, (n_options or max_rounds) + 1):
-        batch = walk(endless, round_steps, options, option_chance=option_chance, rng=rng)
+        batch = walk(
+            endless, round_steps, options, option_chance=option_chance, rng=rng
+        )
         batches.append(batch)
-        psi = learn_representation(batch.obs, batch.next_obs, mdp.n_states, sweeps=10, begin=psi)
+        psi = learn_representation(
+            batch.obs, batch.next_obs, mdp.n_states, sweeps=10, begin=psi
+        )
         values, vectors = smallest_eigenvectors(-(psi + psi.T) / 2.0, 1)
         e = vectors[:, 0] * (-1.0 if vectors[:, 0].sum() >= 0 else 1.0)
         purpose = Purpose(e, f"round {i}", index=1, eigenvalue=-float(values[0]))
@@ -59,7 +68,13 @@ def discover_options(
         unseen[batch.obs] = unseen[batch.next_obs] = False
         n_unseen = int(unseen.sum())
         if progress is not None:
-            progress(*((i, n_options) if n_options else (n_reachable - n_unseen, n_reachable)))
+            progress(
+                *(
+                    (i, n_options)
+                    if n_options
+                    else (n_reachable - n_unseen, n_reachable)
+                )
+            )
         if n_options is None and not n_unseen:
             break
     assert options is not None

@@ -14,7 +14,11 @@ from scipy.sparse import csr_array, diags_array, eye_array
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._validation import check_int
-from eigenoptions.discovery.goals import find_local_maxima, make_goal_purposes, take_first
+from eigenoptions.discovery.goals import (
+    find_local_maxima,
+    make_goal_purposes,
+    take_first,
+)
 from eigenoptions.discovery.methods import choose_goal_discount, discovery_method
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose
@@ -27,7 +31,9 @@ def choose_purposes(
     """Indicators of the local maxima of f_t, largest first."""
     W = graph(mdp)
     goals = find_local_maxima(W, compute_diffusion_distances(W, t)).tolist()
-    goals = take_first(n_options, goals, f"local maxima of f_t at t = {t}", "a smaller t has more")
+    goals = take_first(
+        n_options, goals, f"local maxima of f_t at t = {t}", "a smaller t has more"
+    )
     return make_goal_purposes(mdp, goals)
 
 
@@ -42,7 +48,14 @@ def compute_diffusion_distances(W: csr_array, t: int) -> NDArray[np.float64]:
     n = W.shape[0]
     degree = W.sum(axis=1)
     positive = np.where(degree > 0, degree, 1.0)
-    P = csr_array(0.5 * (eye_array(n) + diags_array(1.0 / positive) @ W + diags_array(1.0 * (degree == 0))))
+    P = csr_array(
+        0.5
+        * (
+            eye_array(n)
+            + diags_array(1.0 / positive) @ W
+            + diags_array(1.0 * (degree == 0))
+        )
+    )
     P_t = csr_array(eye_array(n))
     for _ in range(t):
         P_t = csr_array(P_t @ P)

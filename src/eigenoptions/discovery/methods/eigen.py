@@ -34,8 +34,11 @@ def choose_purposes(
     n_purposes = n_signs * (mdp.n_states - n_zero)
     if n_purposes < (n_options or 1):
         raise TooFewOptionsError(
-            f"n_options must be in 1..{n_purposes} for {mdp.n_states} states, got {n_options}", n_purposes
+            f"n_options must be in 1..{n_purposes} for {mdp.n_states} states, got {n_options}",
+            n_purposes,
         )
     k = None if n_options is None else n_zero - (-n_options // n_signs)
     eigenvectors = spectrum(W, k, operator, rng=rng, progress=progress)
-    return eigenpurposes(eigenvectors, both_signs=both_signs, skip_zero=skip_zero)[:n_options]
+    return eigenpurposes(eigenvectors, both_signs=both_signs, skip_zero=skip_zero)[
+        :n_options
+    ]

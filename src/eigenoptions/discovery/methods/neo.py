@@ -45,18 +45,28 @@ def choose_purposes(
     n = mdp.n_states
     if visits is None:
         psi = successor_representation(uniform_walk(mdp), 0.99)
-        visits = np.maximum(psi.mean(axis=0) if mdp.start is None else psi[mdp.start], 0.0)
+        visits = np.maximum(
+            psi.mean(axis=0) if mdp.start is None else psi[mdp.start], 0.0
+        )
     counts = np.asarray(visits, dtype=np.float64)
-    if counts.shape != (n,) or not (np.isfinite(counts).all() and counts.min() >= 0 and counts.max() > 0):
-        raise ValueError(f"visits must be {n} numbers from 0, at least one above, got shape {counts.shape}")
+    if counts.shape != (n,) or not (
+        np.isfinite(counts).all() and counts.min() >= 0 and counts.max() > 0
+    ):
+        raise ValueError(
+            f"visits must be {n} numbers from 0, at least one above, got shape {counts.shape}"
+        )
     # The directed graph: weight 1 where some action leads from one state to another one.
     W = uniform_walk(mdp)
     W.setdiag(0.0)
     W.eliminate_zeros()
     W.data[:] = 1.0
-    values, vectors = _find_real_eigenvectors(W, beta * (counts / counts.max()) ** (1.0 / root))
+    values, vectors = _find_real_eigenvectors(
+        W, beta * (counts / counts.max()) ** (1.0 / root)
+    )
     purposes: list[Purpose] = []
-    for i, (value, vector) in enumerate(zip(values.tolist(), vectors.T, strict=True), 1):
+    for i, (value, vector) in enumerate(
+        zip(values.tolist(), vectors.T, strict=True), 1
+    ):
         potential = np.abs(vector) / np.abs(vector).max()
         if np.ptp(potential) > TIE:
             purposes.append(Purpose(potential, f"novel {i}", index=i, eigenvalue=value))

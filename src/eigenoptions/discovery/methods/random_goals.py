@@ -11,7 +11,9 @@ from eigenoptions.options import Purpose
 
 
 @discovery_method("random", gamma=choose_goal_discount)
-def choose_purposes(mdp: MDP, n_options: int | None, rng: np.random.Generator) -> list[Purpose]:
+def choose_purposes(
+    mdp: MDP, n_options: int | None, rng: np.random.Generator
+) -> list[Purpose]:
     """Indicators of states drawn without replacement (Appendix D)."""
     goals = rng.permutation(mdp.n_states).tolist()
     return make_goal_purposes(mdp, take_first(n_options, goals, "states"))

@@ -12,11 +12,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenoptions.discovery.goals import find_connected_states, find_first_maximum, take_first
+from eigenoptions.discovery.goals import (
+    find_connected_states,
+    find_first_maximum,
+    take_first,
+)
 from eigenoptions.discovery.methods import discovery_method
 from eigenoptions.mdp import MDP, graph, reachable
 from eigenoptions.options import Purpose
-from eigenoptions.spectra.representations import default_representation, smallest_eigenvectors, uniform_walk
+from eigenoptions.spectra.representations import (
+    default_representation,
+    smallest_eigenvectors,
+    uniform_walk,
+)
 
 Array = NDArray[np.float64]
 
@@ -36,7 +44,9 @@ def choose_purposes(
     them: the higher, the less costs matter.
     """
     states = find_connected_states(mdp, graph(mdp), "reward-aware")
-    Z = default_representation(uniform_walk(mdp), compute_state_rewards(mdp, rewards), temperature)
+    Z = default_representation(
+        uniform_walk(mdp), compute_state_rewards(mdp, rewards), temperature
+    )
     symmetric = (Z + Z.T)[np.ix_(states, states)] / 2.0
     _, vectors = smallest_eigenvectors(-symmetric, len(states))
     # Its small entries are lost in rounding. Products of positive numbers have no such error, so they bring them back.
@@ -48,17 +58,24 @@ def choose_purposes(
         if n_options is not None and len(purposes) + len(goals) >= n_options:
             break
         goals |= dict.fromkeys(
-            (int(states[find_first_maximum(vector)]), int(states[find_first_maximum(-vector)]))
+            (
+                int(states[find_first_maximum(vector)]),
+                int(states[find_first_maximum(-vector)]),
+            )
         )
     for goal in goals:
         # The option starts only where a path leads to the goal.
         inside = reachable(mdp.transition, [goal], backward=True)
-        potential = _make_log_potential(mdp, Z[inside, goal], np.flatnonzero(inside), temperature)
+        potential = _make_log_potential(
+            mdp, Z[inside, goal], np.flatnonzero(inside), temperature
+        )
         purposes.append(Purpose(potential, goal=goal, initiation=inside))
     return take_first(n_options, purposes, "extremes of eigenvectors")
 
 
-def _make_log_potential(mdp: MDP, entries: Array, states: NDArray[np.intp], temperature: float) -> Array:
+def _make_log_potential(
+    mdp: MDP, entries: Array, states: NDArray[np.intp], temperature: float
+) -> Array:
     """``(S,)`` logarithms of positive entries at some states, elsewhere the smallest of them."""
     if not (entries > 0).all():
         raise ValueError(

@@ -52,7 +52,11 @@ def choose_purposes(
         values = 1.0 / (1.0 - discount * (1.0 - slow.values))
         eigenvectors = Spectrum(values, slow.vectors, "successor", n_zero=slow.n_zero)
     else:
-        psi = successor_representation(P, discount) if representation is None else np.asarray(representation)
+        psi = (
+            successor_representation(P, discount)
+            if representation is None
+            else np.asarray(representation)
+        )
         if psi.shape != (n, n) or not np.isfinite(psi).all():
             raise ValueError(
                 f"representation must be finite numbers of shape ({n}, {n}), got shape {psi.shape}"

@@ -9,7 +9,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions.discovery.goals import TIE, find_connected_states, find_first_maximum, take_first
+from eigenoptions.discovery.goals import (
+    TIE,
+    find_connected_states,
+    find_first_maximum,
+    take_first,
+)
 from eigenoptions.discovery.methods import discovery_method
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose
@@ -48,7 +53,10 @@ def choose_landmarks(X: Array, k: int, max_sweeps: int = 100) -> list[int]:
     centres, label = X[landmarks], np.full(len(X), -1)
     for _ in range(max_sweeps):
         distance = _squared_distances(X, centres)
-        closest = np.argmax(distance <= distance.min(axis=1, keepdims=True) + TIE * distance.max(), axis=1)
+        closest = np.argmax(
+            distance <= distance.min(axis=1, keepdims=True) + TIE * distance.max(),
+            axis=1,
+        )
         # No cluster loses its last member.
         closest[landmarks] = np.arange(k)
         if (closest == label).all():
@@ -58,7 +66,10 @@ def choose_landmarks(X: Array, k: int, max_sweeps: int = 100) -> list[int]:
         distance = _squared_distances(X, centres)
         members = [np.flatnonzero(label == c) for c in range(k)]
         landmarks = [
-            int(members[c][find_first_maximum(-distance[members[c], c], distance.max())]) for c in range(k)
+            int(
+                members[c][find_first_maximum(-distance[members[c], c], distance.max())]
+            )
+            for c in range(k)
         ]
     size = np.bincount(label, minlength=k)
     return [landmarks[c] for c in np.argsort(-size, kind="stable")]
@@ -66,5 +77,7 @@ def choose_landmarks(X: Array, k: int, max_sweeps: int = 100) -> list[int]:
 
 def _squared_distances(X: Array, centres: Array) -> Array:
     """``(n, k)`` squared distances of rows from centres."""
-    square: Array = (X**2).sum(axis=1)[:, None] - 2.0 * X @ centres.T + (centres**2).sum(axis=1)
+    square: Array = (
+        (X**2).sum(axis=1)[:, None] - 2.0 * X @ centres.T + (centres**2).sum(axis=1)
+    )
     return np.maximum(square, 0.0)

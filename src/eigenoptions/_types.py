@@ -1,0 +1,56 @@
+"""Types that the whole library shares: arrays, progress, and what others bring.
+
+An environment, a feature map and an option need no base class of ours. The protocols
+say what is asked of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+# Numbers of states, actions or rows, as NumPy's own index functions return them.
+IndexArray: TypeAlias = NDArray[np.intp]
+
+# Integers of any width: policies are stored in the smallest type that holds them.
+IntegerArray: TypeAlias = NDArray[np.integer[Any]]
+
+# Called with how much of the work is done, and how much there is.
+Progress: TypeAlias = Callable[[int, int], object]
+
+# A seed or a generator, as `make_generator` accepts it.
+Randomness: TypeAlias = int | np.random.Generator
+
+
+class Environment(Protocol):
+    """What is asked of an environment: the interface of `gymnasium.Env`."""
+
+    action_space: Any
+    observation_space: Any
+
+    @property
+    def unwrapped(self) -> Any:
+        """The environment without its wrappers."""
+
+    def reset(self, *, seed: int | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode: its first observation, and further information."""
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Take a step: observation, reward, terminated, truncated, information."""
+
+
+class ActsOnObservations(Protocol):
+    """What is asked of an option: the action at an observation, or TERMINATE (-1)."""
+
+    def act(self, obs: Any) -> int:
+        """The action at an observation, or TERMINATE."""
+
+
+# From a batch of observations (N, ...) to features (N, d), dense or sparse.
+FeatureFunction: TypeAlias = Callable[[Any], Any]
