@@ -66,7 +66,7 @@ def _find_best(q, s, n_actions, x):  # type: ignore[no-untyped-def]
 
 
 @compile_kernel
-def learn(
+def learn(  # type: ignore[no-untyped-def]
     moves,
     choices,
     task,
@@ -77,7 +77,7 @@ def learn(
     steps,
     has_option_values,
     updates_steps,
-):  # type: ignore[no-untyped-def]
+):
     """Episodes of one run, each of learning and then of evaluation, in turns in `returns` and `steps` (2 episodes,).
 
     With `has_option_values`, values q (S, A + n) are those of actions and options, else (S, A) those of actions, and

@@ -99,9 +99,9 @@ def sample_successor(row, indptr, indices, cumulative, x):  # type: ignore[no-un
 
 
 @compile_kernel
-def wander(
+def wander(  # type: ignore[no-untyped-def]
     moves, choices, episodes, place, counter, n_steps, touched, state, action, after
-):  # type: ignore[no-untyped-def]
+):
     """Walk on for `n_steps` or until no state is left to touch; the sum of the steps until the states touched now.
 
     A walk that continues after touching g is, up to then, the walk that stops at g. So one walk gives the steps from
