@@ -30,7 +30,7 @@ ROWS = [
     ["spectra"],
     ["features"],
     ["mdp"],
-    ["_kernels", "parallel", "_text"],
+    ["_kernels", "parallel", "_text", "_colors"],
     ["_validation"],
 ]
 LAYER = {name: layer for layer, row in enumerate(reversed(ROWS)) for name in row}

@@ -16,7 +16,7 @@ from scipy.stats import t as student
 
 import eigenoptions as eo
 from eigenoptions import plots
-from eigenoptions.plots.axes import STOP, WALL
+from eigenoptions._colors import PRINTED_WALL, RED
 
 ROOMS = eo.maze("four-rooms")
 CORRIDOR = np.array([[0, 0], [0, 1], [0, 2]])
@@ -56,9 +56,9 @@ def test_draw_policy_arrows_point_where_the_policy_goes(ax):
         (2, 1): (-1, 0),
         (1, 0): (0, 1),
     }
-    assert get_pixel(ax, 1, 1) == to_rgb(STOP)
+    assert get_pixel(ax, 1, 1) == to_rgb(RED)
     assert get_pixel(ax, 0, 1) == to_rgb("white")
-    assert get_pixel(ax, 0, 0) == to_rgb(WALL)
+    assert get_pixel(ax, 0, 0) == to_rgb(PRINTED_WALL)
 
 
 def test_draw_policy_of_a_table_uses_its_moves(ax):

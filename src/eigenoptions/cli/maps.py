@@ -10,14 +10,18 @@ from rich.columns import Columns
 from rich.console import Console, Group
 from rich.text import Text
 
+from eigenoptions._colors import (
+    BLUE,
+    INK,
+    ORANGE,
+    RED,
+    TERMINAL_WALL,
+    WHITE,
+    YELLOW,
+    mix_colors,
+)
 from eigenoptions._text import STOP, WALL, layout_states, printable
 
-WALL_COLOR, INK_COLOR, TRAIL_COLOR, STOP_COLOR = (
-    "#5b5b5b",
-    "#101010",
-    "#ffdd33",
-    "#d7263d",
-)
 # Characters for values from low to high where there are no colours.
 SHADES = "·-+#"
 
@@ -30,10 +34,8 @@ def has_color() -> bool:
 
 def mix_color(level: float) -> str:
     """Colour of a number from -1 (blue) over 0 (white) to 1 (orange)."""
-    end = (230, 97, 1) if level > 0 else (33, 102, 172)
-    return "#" + "".join(
-        f"{round(255 + (part - 255) * min(abs(level), 1.0)):02x}" for part in end
-    )
+    end = ORANGE if level > 0 else BLUE
+    return mix_colors(WHITE, end, min(abs(level), 1.0))
 
 
 def draw_cells(
@@ -60,15 +62,15 @@ def draw_cells(
         line = Text()
         for state in row:
             if state < 0:
-                line.append(WALL * width, style=WALL_COLOR if color else None)
+                line.append(WALL * width, style=TERMINAL_WALL if color else None)
                 continue
             style = None
             if color and state in trail:
-                style = f"bold {INK_COLOR} on {TRAIL_COLOR}"
+                style = f"bold {INK} on {YELLOW}"
             elif color and glyphs[state] == STOP:
-                style = f"bold #ffffff on {STOP_COLOR}"
+                style = f"bold {WHITE} on {RED}"
             elif color and level is not None:
-                style = f"{INK_COLOR} on {mix_color(float(level[state]))}"
+                style = f"{INK} on {mix_color(float(level[state]))}"
             glyph = "◆" if trail and state == trail[-1] else glyphs[state]
             line.append(glyph.ljust(width), style=style)
         lines.append(line)

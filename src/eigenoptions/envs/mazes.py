@@ -9,14 +9,29 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Discrete
 
+from eigenoptions._colors import (
+    ORANGE,
+    RENDERED_GOAL,
+    RENDERED_START,
+    RENDERED_WALL,
+    WHITE,
+    to_rgb,
+)
 from eigenoptions._text import draw_map, layout_states
 from eigenoptions._validation import check_choice, check_int
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp import maze as read_maze
 
-# Of wall, free cell, start, goal and agent.
-COLORS = np.array(
-    [(70, 70, 70), (255, 255, 255), (198, 219, 239), (116, 196, 118), (230, 97, 1)],
+# The red, green and blue part of each kind of cell, in the order that `render` numbers
+# them: wall, free cell, start, goal, agent.
+CELL_COLORS = np.array(
+    [
+        to_rgb(RENDERED_WALL),
+        to_rgb(WHITE),
+        to_rgb(RENDERED_START),
+        to_rgb(RENDERED_GOAL),
+        to_rgb(ORANGE),
+    ],
     dtype=np.uint8,
 )
 
@@ -132,7 +147,7 @@ class MazeEnv(gym.Env[Any, Any]):
                 color[grid == state] = number
         pixels_per_cell = max(1, min(24, 480 // max(grid.shape)))
         return (
-            COLORS[color]
+            CELL_COLORS[color]
             .repeat(pixels_per_cell, axis=0)
             .repeat(pixels_per_cell, axis=1)
         )

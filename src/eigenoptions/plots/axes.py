@@ -16,25 +16,24 @@ from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike, NDArray
 
+from eigenoptions._colors import (
+    BLUE,
+    INK,
+    LINES,
+    ORANGE,
+    PRINTED_GOAL,
+    PRINTED_START,
+    PRINTED_WALL,
+    RED,
+    WHITE,
+)
 from eigenoptions._text import find_moves
 from eigenoptions.evaluation import mean_interval
 from eigenoptions.mdp import MDP, MOVES
 
-WALL, INK, STOP = "#8a8a8a", "#1a1a1a", "#d7263d"
-MARK_COLORS = {"S": "#8ecdf0", "G": "#f7c04a"}
-SIGNED = LinearSegmentedColormap.from_list(
-    "blue-orange", ["#2166ac", "#ffffff", "#e66101"]
-)
-# Okabe and Ito's colours, which the colour-blind can tell apart; lines differ by dashes as well.
-LINE_COLORS = (
-    "#0072b2",
-    "#d55e00",
-    "#009e73",
-    "#cc79a7",
-    "#56b4e9",
-    "#e69f00",
-    "#000000",
-)
+MARK_COLORS = {"S": PRINTED_START, "G": PRINTED_GOAL}
+SIGNED = LinearSegmentedColormap.from_list("blue-orange", [BLUE, WHITE, ORANGE])
+# Lines differ by dashes as well as by colour.
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 # Larger maps have no lines between cells, and colours instead of arrows.
 MAX_DETAILED_STATES = 2500
@@ -129,7 +128,7 @@ def draw_values(
         low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
         limits = (-max(-low, high), max(-low, high)) if signed else (low, high)
     colors = (SIGNED if signed else matplotlib.colormaps["viridis"]).with_extremes(
-        bad=WALL
+        bad=PRINTED_WALL
     )
     picture = np.ma.masked_invalid(_to_grid(cells, numbers, np.nan))
     image = _draw_image(ax, cells, picture, cmap=colors, vmin=limits[0], vmax=limits[1])
@@ -290,7 +289,7 @@ def draw_landscape(
     )
     for path in map(np.asarray, paths):
         ax.plot(path[:, 0], path[:, 1], color=INK, linewidth=0.6, alpha=0.7)
-        ax.plot(*path[-1], "o", color=STOP, markersize=2.5)
+        ax.plot(*path[-1], "o", color=RED, markersize=2.5)
     ax.set(xlim=(left, right), ylim=(bottom, top))
 
 
@@ -350,7 +349,7 @@ def make_line_style(i: int) -> dict[str, Any]:
     {'color': '#d55e00', 'linestyle': '--'}
     """
     return {
-        "color": LINE_COLORS[i % len(LINE_COLORS)],
+        "color": LINES[i % len(LINES)],
         "linestyle": DASHES[i % len(DASHES)],
     }
 
@@ -433,7 +432,7 @@ def _draw_image(ax: Axes, cells: NDArray[np.int64], pixels: Any, **scale: Any) -
 
 def _draw_cells(ax: Axes, cells: NDArray[np.int64], red: NDArray[np.bool_]) -> None:
     """Walls, states and red states."""
-    palette = np.array([to_rgb(color) for color in (WALL, "white", STOP)])
+    palette = np.array([to_rgb(color) for color in (PRINTED_WALL, "white", RED)])
     _draw_image(ax, cells, palette[_to_grid(cells, 1 + red.astype(np.int64), 0)])
     if len(cells) <= MAX_DETAILED_STATES:
         # Lines between cells have the colour of walls, on which they do not show.
@@ -441,14 +440,14 @@ def _draw_cells(ax: Axes, cells: NDArray[np.int64], red: NDArray[np.bool_]) -> N
         ax.set_xticks(np.arange(left, right) + 0.5, minor=True)
         ax.set_yticks(np.arange(top, bottom) + 0.5, minor=True)
         ax.tick_params(which="minor", length=0)
-        ax.grid(which="minor", color=WALL, linewidth=0.2)
+        ax.grid(which="minor", color=PRINTED_WALL, linewidth=0.2)
 
 
 def _mark_ends(ax: Axes, cells: NDArray[np.int64]) -> None:
     if len(cells) <= 200:
         _draw_rings(ax, cells, 5.0, 1.2)
     else:
-        ax.plot(*cells.T[::-1], ",", color=STOP)
+        ax.plot(*cells.T[::-1], ",", color=RED)
 
 
 def _draw_rings(ax: Axes, cells: NDArray[np.int64], size: float, width: float) -> None:
