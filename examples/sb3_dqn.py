@@ -16,8 +16,8 @@ import torch
 from stable_baselines3.common.monitor import Monitor
 
 import eigenoptions as eo
+from eigenoptions.agents.sb3 import OptionsDQN
 from eigenoptions.envs import OptionsWrapper
-from eigenoptions.envs.sb3 import OptionsDQN
 
 
 def main() -> None:

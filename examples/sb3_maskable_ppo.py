@@ -16,12 +16,12 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.monitor import Monitor
 
 import eigenoptions as eo
-from eigenoptions.envs import OptionsWrapper
-from eigenoptions.envs.sb3 import (
+from eigenoptions.agents.sb3 import (
     SMDPDiscounts,
     SMDPMaskableRolloutBuffer,
     prefer_actions,
 )
+from eigenoptions.envs import OptionsWrapper
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ import torch
 from stable_baselines3.common.monitor import Monitor
 
 import eigenoptions as eo
-from eigenoptions.envs.sb3 import OptionsDQN
+from eigenoptions.agents.sb3 import OptionsDQN
 
 
 def main(seed: int = 0) -> None:

@@ -18,8 +18,8 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.monitor import Monitor
 
 import eigenoptions as eo
+from eigenoptions.agents.sb3 import SMDPDiscounts, SMDPRolloutBuffer, prefer_actions
 from eigenoptions.envs import OptionsWrapper
-from eigenoptions.envs.sb3 import SMDPDiscounts, SMDPRolloutBuffer, prefer_actions
 
 
 def main() -> None:

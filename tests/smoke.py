@@ -73,7 +73,7 @@ def test_atari() -> None:
 
 def test_stable_baselines() -> None:
     pytest.importorskip("sb3_contrib")
-    from eigenoptions.envs.sb3 import OptionsDQN
+    from eigenoptions.agents.sb3 import OptionsDQN
 
     env = gym.make("eigenoptions/FourRooms-v0", max_episode_steps=50)
     env = eo.OptionsWrapper(env, eo.discover("four-rooms", 4), gamma=0.9)

@@ -21,8 +21,7 @@ from stable_baselines3.common.env_checker import check_env
 from stable_baselines3.common.monitor import Monitor
 
 import eigenoptions as eo
-from eigenoptions.envs import MazeEnv, OptionsWrapper
-from eigenoptions.envs.sb3 import (
+from eigenoptions.agents.sb3 import (
     OptionsDQN,
     Samples,
     SMDPDiscounts,
@@ -31,6 +30,7 @@ from eigenoptions.envs.sb3 import (
     SMDPRolloutBuffer,
     prefer_actions,
 )
+from eigenoptions.envs import MazeEnv, OptionsWrapper
 from tests import reference
 from tests.tables import make_options
 

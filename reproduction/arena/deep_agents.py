@@ -18,7 +18,7 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.type_aliases import TrainFreq
 from torch import nn
 
-from eigenoptions.envs.sb3 import (
+from eigenoptions.agents.sb3 import (
     OptionsDQN,
     SMDPDiscounts,
     SMDPRolloutBuffer,

@@ -2,7 +2,7 @@
 
 An option takes several steps, so the agent is in a semi-Markov decision process: after k steps its target is
 ``R + gamma**k max_a Q(s', a)`` with ``R = sum_i gamma**i r_i``. The wrapper returns R, and gamma**k as
-``info["discount"]``; `eigenoptions.envs.sb3` passes it to agents that would use a constant gamma.
+``info["discount"]``; `eigenoptions.agents.sb3` passes it to agents that would use a constant gamma.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ try:
     from stable_baselines3.common.vec_env import VecNormalize
 except ModuleNotFoundError as missing:
     raise ModuleNotFoundError(
-        f"eigenoptions.envs.sb3 needs {missing.name}: pip install 'eigenoptions[sb3]'",
+        f"eigenoptions.agents.sb3 needs {missing.name}: pip install 'eigenoptions[sb3]'",
         name=missing.name,
     ) from None
 from numpy.typing import NDArray
