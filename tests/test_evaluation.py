@@ -23,7 +23,7 @@ from eigenoptions.evaluation import (
 from eigenoptions.mdp import reachable
 from eigenoptions.options import OptionSet
 from eigenoptions.options.exploration import tune_exploration
-from eigenoptions.options.walks import make_tables, visit_states
+from eigenoptions.options.walks import find_ends, make_tables, visit_states
 
 PAPER = {"four-rooms": 620.769, "open-room": 271.965, "i-maze": 246.222}
 
@@ -475,6 +475,31 @@ def test_hitting_times_continue_at_the_start_after_an_end():
     # An option ends with the episode, also where it would go on.
     options = OptionSet(mdp, [[0, 0, 0, 0, 0]])
     np.testing.assert_allclose(hitting_times(mdp, options), (j - i) % 5, rtol=1e-12)
+
+
+def test_a_state_that_is_hardly_ever_left_is_no_end():
+    leave = 1e-10
+    table = np.zeros((3, 1, 3))
+    table[0, 0, 1:] = 0.5
+    table[1, 0, [0, 1]] = leave, 1 - leave
+    table[2, 0, 0] = 1.0
+    times = eo.hitting_times(eo.MDP(table, start=0))
+    assert times[1, 0] == pytest.approx(1 / leave, rel=1e-6)
+    assert times[0, 1] == pytest.approx(3.0)
+
+
+def test_a_row_that_sums_to_almost_one_is_still_an_end():
+    # The sum may differ from 1 by 1e-9; whether a state is left does not depend on it.
+    table = np.array([[0.0, 1.0], [0.0, 1 - 5e-10]])
+    assert find_ends(eo.MDP(table)).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+def test_chances_of_any_float_type_are_computed_in_double_precision(kind, i_maze):
+    options = eo.discover(i_maze, 4)
+    for setting, number in (("stop_chance", kind(0.1)), ("option_chance", kind(0.3))):
+        expected = eo.diffusion_time(i_maze, options, **{setting: float(number)})
+        assert eo.diffusion_time(i_maze, options, **{setting: number}) == expected
 
 
 def test_ends_without_a_start_continue_anywhere():

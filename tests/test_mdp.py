@@ -204,7 +204,10 @@ def test_arrays_whose_memory_is_not_theirs_are_copied(tmp_path):
     np.save(tmp_path / "x.npy", x)
     tensor = torch.arange(4).numpy()
     tensor.setflags(write=False)
+    reopened = x.copy()
+    reopened.setflags(write=False)
     disguised = [
+        reopened,
         np.lib.stride_tricks.sliding_window_view(x, 4)[0],
         tensor,
         np.frombuffer(memoryview(buffer).toreadonly(), dtype=int),
@@ -216,6 +219,8 @@ def test_arrays_whose_memory_is_not_theirs_are_copied(tmp_path):
     owned = readonly(x)
     assert readonly(owned) is owned
     assert not readonly(owned[2:]).flags.owndata
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        owned.setflags(write=True)
 
 
 def test_with_task_shares_the_table(four_rooms):

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from scipy.sparse import coo_array, csc_array, csr_array
 
 import eigenoptions as eo
+from eigenoptions._validation import Record
 from eigenoptions.discovery.hierarchy import mdp_with_options
+from eigenoptions.features import Raw
 from eigenoptions.mdp import reachable
+from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.spectra.representations import (
     default_representation,
     learn_representation,
@@ -113,3 +119,102 @@ def test_numbers_that_are_no_random_walk_are_refused():
     for before in ([0, 2], [-1, 0], [0.5, 1]):
         with pytest.raises(ValueError, match="must"):
             learn_representation(before, [0, 1], 2)
+
+
+def list_arrays(record):
+    """Every array that a record holds, also in its parts."""
+    for value in vars(record).values():
+        if isinstance(value, np.ndarray):
+            yield value
+        elif isinstance(value, csr_array):
+            yield from (value.data, value.indices, value.indptr)
+        elif isinstance(value, Record):
+            yield from list_arrays(value)
+        elif isinstance(value, tuple):
+            for part in value:
+                yield from list_arrays(part)
+
+
+def make_records():
+    """One record of each kind that holds arrays."""
+    options = eo.discover("i-maze", 2)
+    learned = LinearOptionSet(
+        [eo.Purpose([1.0])], Raw(), 2, weights=[[[0.0], [1.0]]], threshold=[0.5]
+    )
+    return {
+        "MDP": options.mdp,
+        "OptionSet": options,
+        "Option": options[0],
+        "Purpose": options.purposes[0],
+        "LinearOptionSet": learned,
+        "Spectrum": eo.spectrum(eo.graph(options.mdp), 3),
+        "Transitions": eo.Transitions.of(([0, 1], [0, 1], [1, 0])),
+        "LearningRecord": eo.q_learning(options.mdp, runs=1, episodes=2),
+    }
+
+
+RECORDS = make_records()
+
+
+@pytest.mark.parametrize("kind", RECORDS)
+@pytest.mark.parametrize(
+    "duplicate",
+    [copy.copy, copy.deepcopy, lambda record: pickle.loads(pickle.dumps(record))],
+)
+def test_copies_of_records_cannot_be_written_to(kind, duplicate):
+    record = RECORDS[kind]
+    twin = duplicate(record)
+    assert type(twin) is type(record)
+    assert repr(twin) == repr(record)
+    arrays = list(list_arrays(twin))
+    assert arrays
+    for array in arrays:
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            array.setflags(write=True)
+
+
+def test_a_record_does_not_share_memory_that_its_owner_can_reopen(four_rooms):
+    policy = np.zeros((1, 104), dtype=np.int64)
+    potential = np.zeros(104)
+    for array in (policy, potential):
+        array.setflags(write=False)
+    options = eo.OptionSet(four_rooms, policy, purposes=[eo.Purpose(potential)])
+    for array in (policy, potential):
+        array.setflags(write=True)
+        array[...] = 100
+    assert options.policy.max() == 0
+    assert options.purposes[0].potential.max() == 0
+
+
+def test_a_changed_pickle_is_checked_again():
+    options = RECORDS["OptionSet"]
+    make, (kind, values) = options.__reduce__()
+    with pytest.raises(ValueError, match="policy"):
+        make(kind, {**values, "policy": np.full_like(options.policy, 100)})
+    make, (kind, values) = options[0].__reduce__()
+    with pytest.raises(ValueError, match="policy"):
+        make(kind, {**values, "policy": np.full_like(options[0].policy, 100)})
+
+
+def test_deep_copies_share_arrays_and_nothing_that_can_change():
+    options = RECORDS["OptionSet"]
+    twin = copy.deepcopy(options)
+    assert twin.policy is options.policy
+    assert twin.mdp.transition.data is options.mdp.transition.data
+    twin.provenance["note"] = 1
+    assert "note" not in options.provenance
+
+
+def test_small_integer_and_float_types_are_converted_once(i_maze):
+    options = eo.discover(i_maze, 2)
+    counts = {"runs": np.int8(20), "episodes": np.int8(10), "max_steps": np.int8(50)}
+    chances = {"option_chance": np.float16(0.3), "stop_chance": np.float32(0.1)}
+    record = eo.q_learning(i_maze, options, **counts, **chances)
+    assert record.returns.shape == (20, 10)
+    kinds = {name: type(record.settings[name]) for name in chances}
+    assert kinds == {"option_chance": float, "stop_chance": float}
+    env = eo.OptionsWrapper(eo.envs.MazeEnv(i_maze), options, **chances)
+    for number in (env.option_chance, env.stop_chance, env.action_space.option_chance):
+        assert type(number) is float

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import deepcopy
+from dataclasses import fields
 from difflib import get_close_matches
 from math import inf, nan
 from numbers import Real
-from typing import Any
+from typing import Any, Self
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,22 +143,78 @@ def check_csr(name: str, matrix: Any, nonnegative: bool = False) -> csr_array:
     return result
 
 
+# The arrays that own memory which `set_readonly` sealed, by their ids.
+_SEALED_OWNERS: WeakValueDictionary[int, NDArray[Any]] = WeakValueDictionary()
+
+
+def set_readonly(array: NDArray[Any]) -> NDArray[Any]:
+    """A read-only view of a new array, which nobody else holds, without a copy.
+
+    NumPy lets whoever holds the array that owns the memory switch its flag back. So the
+    owner stays hidden behind the view: on the view itself the flag cannot be changed.
+    """
+    # A view can be reopened while any array below it is writable.
+    owners = _list_owners(array)
+    for owner in owners:
+        owner.setflags(write=False)
+    _SEALED_OWNERS[id(owners[-1])] = owners[-1]
+    return array.view()
+
+
 def readonly(array: Any, dtype: Any = None) -> NDArray[Any]:
-    """A read-only array: a copy, unless it is read-only already and so is the array that owns its memory."""
-    result = np.asarray(
-        array if dtype is None else check_real("an array", array), dtype=dtype
-    )
-    owner = result
-    while isinstance(owner.base, np.ndarray):
-        owner = owner.base
-    if result.flags.writeable or owner.flags.writeable or not owner.flags.owndata:
-        result = result.copy()
-        result.setflags(write=False)
-    return result
+    """A read-only array that nobody can write to: a copy, unless this library sealed it.
+
+    A read-only flag alone proves nothing, because the owner of the memory can reopen it.
+    """
+    if dtype is not None:
+        array = check_real("an array", array)
+    result = np.asarray(array, dtype=dtype)
+    if _is_sealed(result):
+        return result
+    return set_readonly(result.copy())
 
 
-def set_readonly(*arrays: Any) -> tuple[Any, ...]:
-    """The same new arrays, which nobody else holds, made read-only without a copy."""
-    for array in arrays:
-        array.setflags(write=False)
-    return arrays
+def _is_sealed(value: Any) -> bool:
+    """Whether this is an array, dense or sparse, whose memory `set_readonly` sealed."""
+    array = value.data if issparse(value) else value
+    if not isinstance(array, np.ndarray):
+        return False
+    owner = _list_owners(array)[-1]
+    return _SEALED_OWNERS.get(id(owner)) is owner
+
+
+def _list_owners(array: NDArray[Any]) -> list[NDArray[Any]]:
+    """An array, the one that it is a view of, and so on to the one that owns the memory."""
+    owners = [array]
+    while isinstance(owners[-1].base, np.ndarray):
+        owners.append(owners[-1].base)
+    return owners
+
+
+class Record:
+    """A frozen dataclass whose copies and pickles are as safe as the original.
+
+    By default, pickle and copy skip the constructor, and NumPy makes the arrays of a copy
+    writable. An edit of them would reach compiled code, which then reads out of bounds.
+    """
+
+    def __copy__(self) -> Self:
+        twin = object.__new__(type(self))
+        vars(twin).update(vars(self))
+        return twin
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        # Sealed arrays are shared: nobody can write to them.
+        twin = object.__new__(type(self))
+        for name, value in vars(self).items():
+            vars(twin)[name] = value if _is_sealed(value) else deepcopy(value, memo)
+        return twin
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return _make_record, (type(self), values)
+
+
+def _make_record(kind: Callable[..., Any], values: dict[str, Any]) -> Any:
+    """A record from a pickle, checked by its constructor."""
+    return kind(**values)

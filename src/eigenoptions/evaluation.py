@@ -311,9 +311,9 @@ def diffusion_estimate(
     >>> estimate.low < 620.769 < estimate.high
     True
     """
-    check_int("walks", walks, 2, 10_000_000)
-    check_int("max_steps", max_steps)
-    check_float("confidence", confidence, above=0, below=1)
+    walks = check_int("walks", walks, 2, 10_000_000)
+    max_steps = check_int("max_steps", max_steps)
+    confidence = check_float("confidence", confidence, above=0, below=1)
     walk = _Walk(mdp, options, option_chance, stop_chance)
     table, kept = walk.table, walk.kept
     generator = make_generator(rng)
@@ -378,13 +378,15 @@ class _Walk:
         self, mdp: MDP, options: Any, option_chance: Chance, stop_chance: float
     ) -> None:
         check_type("mdp", mdp, MDP, "make one with maze(...)")
-        check_float("stop_chance", stop_chance, minimum=0, maximum=1)
+        stop_chance = check_float("stop_chance", stop_chance, minimum=0, maximum=1)
         policy = np.where(find_ends(mdp), TERMINATE, stack_policies(mdp, options))
         chosen = resolve_exploration(options, option_chance, stop_chance)
         self.option_chance, self.stop_chance = chosen.option_chance, chosen.stop_chance
         if chosen.option_chance is not None:
             # At 1, goals could be out of reach: no primitive actions where an option is available.
-            check_float("option_chance", chosen.option_chance, minimum=0, below=1)
+            self.option_chance = check_float(
+                "option_chance", chosen.option_chance, minimum=0, below=1
+            )
         table, kept = continue_after_end(mdp, goal_ends=False), np.arange(mdp.n_states)
         if mdp.start is not None:
             kept = np.flatnonzero(reachable(table.transition, [mdp.start]))

@@ -242,8 +242,9 @@ class BoundedMap(FeatureMap):
         object.__setattr__(self, "low", tuple(low.tolist()))
         object.__setattr__(self, "high", tuple(high.tolist()))
         for name in ("order", "coupled", "tiles", "tilings", "size"):
-            if getattr(self, name, None) is not None:
-                check_int(name, getattr(self, name))
+            number = getattr(self, name, None)
+            if number is not None:
+                object.__setattr__(self, name, check_int(name, number))
 
     @classmethod
     def for_space(

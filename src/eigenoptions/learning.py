@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions._validation import (
+    Record,
     check_choice,
     check_float,
     check_int,
@@ -35,7 +36,7 @@ MAX_RECORD_BYTES = 2**33
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LearningRecord:
+class LearningRecord(Record):
     """Returns, steps and values of every run and episode (Section 4.3).
 
     A return is not discounted: 1 if the episode reached the goal, else 0. The steps show how fast it did.
@@ -90,7 +91,7 @@ class LearningRecord:
         from scipy.stats import norm
 
         check_choice("table", table, ("returns", "learning_returns"))
-        check_float("confidence", confidence, above=0, below=1)
+        confidence = check_float("confidence", confidence, above=0, below=1)
         mean, n = self.mean(table), len(self.returns)
         z = float(norm.interval(confidence)[1])
         centre = (mean + z * z / (2 * n)) / (1 + z * z / n)
@@ -182,12 +183,9 @@ def q_learning(
     """
     check_type("mdp", mdp, MDP, "make one with maze() or from_env()")
     check_choice("update", update, UPDATES)
-    for name, count in (
-        ("runs", runs),
-        ("episodes", episodes),
-        ("max_steps", max_steps),
-    ):
-        check_int(name, count, maximum=2**31 - 1)
+    runs = check_int("runs", runs, maximum=2**31 - 1)
+    episodes = check_int("episodes", episodes, maximum=2**31 - 1)
+    max_steps = check_int("max_steps", max_steps, maximum=2**31 - 1)
     rates = {"alpha": alpha, "gamma": gamma, "epsilon": epsilon, "explore": explore}
     rates = {
         name: check_float(name, rate, minimum=0, maximum=1)
@@ -208,6 +206,7 @@ def q_learning(
 
     root = _make_seed_sequence(rng)
     tables = make_tables(mdp, policy, option_chance, stop_chance)
+    choices = tables[1]
     task, learning_rates = kernels.Task(start, goal, max_steps), kernels.Rates(**rates)
     # Of each episode first the learning, then the evaluation.
     q, returns = np.zeros(shape), np.empty((runs, episodes, 2))
@@ -237,15 +236,19 @@ def q_learning(
         "max_steps": max_steps,
     }
     settings |= rates | {
-        "option_chance": option_chance,
-        "stop_chance": stop_chance,
+        "option_chance": None if option_chance is None else choices.option_chance,
+        "stop_chance": choices.stop_chance,
         "start": start,
         "goal": goal,
     }
     settings |= {"rng": root.entropy, "spawn_key": list(root.spawn_key)}
-    set_readonly(q)
     return LearningRecord(
-        returns[:, :, 1], returns[:, :, 0], steps[:, :, 0], steps[:, :, 1], q, settings
+        returns[:, :, 1],
+        returns[:, :, 0],
+        steps[:, :, 0],
+        steps[:, :, 1],
+        set_readonly(q),
+        settings,
     )
 
 

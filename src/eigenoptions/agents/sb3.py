@@ -229,7 +229,7 @@ def prefer_actions(agent: Any, option_chance: float = 0.05) -> None:
     explores by ``OptionsWrapper(option_chance=...)``: here every option begins with the mean value of the actions, so
     that the greedy choice is an action; `OptionsDQN` does this itself. Call it before `learn`.
     """
-    check_float("option_chance", option_chance, above=0, below=1)
+    option_chance = check_float("option_chance", option_chance, above=0, below=1)
     n_primitive = getattr(getattr(agent, "action_space", None), "n_primitive", None)
     if n_primitive is None:
         raise ValueError(

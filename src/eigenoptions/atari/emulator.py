@@ -95,7 +95,7 @@ class Emulator:
 
     def act(self, action: int) -> float:
         """Emulate one frame with an action; returns the reward."""
-        check_int("action", action, 0, self.n_actions - 1)
+        action = check_int("action", action, 0, self.n_actions - 1)
         self._picture_is_current = True
         return float(self._ale.act(self._codes[action]))
 

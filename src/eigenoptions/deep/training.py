@@ -110,11 +110,9 @@ def learn(
         check_int("batch", batch),
         check_int("lag", lag),
     )
-    (
-        check_float("rate", rate, above=0),
-        check_float("discount", discount, minimum=0, below=1),
-    )
-    check_float("seconds", seconds, above=0)
+    rate = check_float("rate", rate, above=0)
+    discount = check_float("discount", discount, minimum=0, below=1)
+    seconds = check_float("seconds", seconds, above=0)
     data = Dataset.of(transitions)
     if not (data.before != data.after).any():
         raise ValueError(

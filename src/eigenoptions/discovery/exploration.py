@@ -102,8 +102,8 @@ def cycle(
     """
     from eigenoptions.envs.sources import make_vector_env
 
-    check_int("n_options", n_options)
-    check_int("steps", steps)
+    n_options = check_int("n_options", n_options)
+    steps = check_int("steps", steps)
     chosen, generator = get_method(method), make_generator(rng)
     exploration = resolve_exploration(None, option_chance, stop_chance)
     choice: Any = {

@@ -360,7 +360,7 @@ def find_rare_transitions(
     obs = transitions.obs
     if per_cell is None:
         return np.arange(len(obs))
-    check_int("per_cell", per_cell)
+    per_cell = check_int("per_cell", per_cell)
     low, high = getattr(features, "low", None), getattr(features, "high", None)
     if low is None or high is None:
         low, high = (

@@ -75,9 +75,9 @@ def collect(
     >>> batch.obs.shape, batch.action.dtype, bool(batch.terminated.any())
     ((100,), dtype('int64'), True)
     """
-    check_int("steps", steps)
+    steps = check_int("steps", steps)
     if max_episode_steps is not None:
-        check_int("max_episode_steps", max_episode_steps)
+        max_episode_steps = check_int("max_episode_steps", max_episode_steps)
     # A child: the caller's generator is not advanced.
     generator = make_generator(rng).spawn(1)[0]
     envs, owned = make_vector_env(env, check_int("n_envs", n_envs), max_episode_steps)
@@ -126,7 +126,8 @@ def collect(
             obs = next_obs
             if progress is not None and (n_rows % 1024 < len(keep) or n_rows == steps):
                 progress(n_rows, steps)
-        return Transitions(*set_readonly(*map(np.concatenate, zip(*rows, strict=True))))
+        parts = map(np.concatenate, zip(*rows, strict=True))
+        return Transitions(*map(set_readonly, parts))
     finally:
         if owned:
             envs.close()
@@ -165,9 +166,9 @@ def run_options(
     >>> [path[0].tolist() for path in paths]
     [[16, 17, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 1], [16, 17]]
     """
-    check_int("runs", runs)
-    check_int("warm_up", warm_up, 0)
-    check_int("rng", rng, 0)
+    runs = check_int("runs", runs)
+    warm_up = check_int("warm_up", warm_up, 0)
+    rng = check_int("rng", rng, 0)
     made = make_env(env)
     try:
         stepped = OptionsWrapper(

@@ -80,9 +80,9 @@ def from_env(
     made = make_env(env)
     try:
         count_actions(made)
-        check_int("max_states", max_states)
+        max_states = check_int("max_states", max_states)
         if seed is not None:
-            check_int("seed", seed, 0)
+            seed = check_int("seed", seed, 0)
         if (save is None) != (restore is None):
             raise ValueError(
                 f"save and restore go together, got only {'save' if save else 'restore'}"

@@ -35,7 +35,9 @@ class OptionSamples:
         self.n_primitive = check_int("n_primitive", n_primitive)
         self.option_chance = option_chance
         if option_chance is not None:
-            check_float("option_chance", option_chance, minimum=0, maximum=1)
+            self.option_chance = check_float(
+                "option_chance", option_chance, minimum=0, maximum=1
+            )
         return self.n_primitive + check_int("n_options", n_options, 0)
 
     def _draw(self, mask: Any, shape: tuple[int, int]) -> NDArray[np.int64]:

@@ -78,8 +78,9 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
             raise ValueError(
                 "options that look ahead act in one environment: use OptionsWrapper, or fit them"
             )
-        chances = {"option_chance": option_chance, "stop_chance": stop_chance}
-        self._set_options(env, options, gamma, state, max_duration, **chances)
+        self._set_options(
+            env, options, gamma, state, max_duration, option_chance, stop_chance
+        )
         n, n_options = self.num_envs, len(options)
         sizes = self.n_primitive, n_options
         self.single_action_space = OptionsSpace(*sizes, self.option_chance)
@@ -188,7 +189,7 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
             "primitive_action": primitive,
             "option": np.where(duration > 0, option, -1),
             "duration": duration,
-            "discount": self.gamma**duration,
+            "discount": self._gather("discount"),
             "primitive_return": self._gather("undiscounted"),
             "unavailable": (option >= 0)
             & [decision.execution is None for decision in self._decisions],

@@ -49,6 +49,9 @@ class Decision:
     # The next primitive action; -1: the decision is complete.
     action: int = -1
     duration: int = 0
+    # gamma to the duration. NumPy's power of an array rounds otherwise than Python's, so
+    # both wrappers compute it here, one decision at a time.
+    discount: float = 1.0
     discounted: float = 0.0
     undiscounted: float = 0.0
     option_truncated: bool = False
@@ -64,17 +67,20 @@ class DecisionMaker:
         gamma: float,
         state: Any,
         max_duration: int,
-        **chances: Any,
+        option_chance: float | str | None,
+        stop_chance: float,
     ) -> None:
         self.gamma = check_float("gamma", gamma, above=0, maximum=1)
         self.max_duration = check_int("max_duration", max_duration)
         self.n_primitive = check_spaces(env, options, mapped=state is not None)
-        check_float("stop_chance", chances["stop_chance"], minimum=0, below=1)
-        exploration = resolve_exploration(options, **chances)
-        self.option_chance, self.stop_chance = (
-            exploration.option_chance,
-            exploration.stop_chance,
-        )
+        stop_chance = check_float("stop_chance", stop_chance, minimum=0, below=1)
+        exploration = resolve_exploration(options, option_chance, stop_chance)
+        self.stop_chance = exploration.stop_chance
+        self.option_chance = exploration.option_chance
+        if self.option_chance is not None:
+            self.option_chance = check_float(
+                "option_chance", self.option_chance, minimum=0, maximum=1
+            )
         self.options, self.state = options, state
         self._policies = list(options)
         self._reader = StateReader(options, state)
@@ -114,9 +120,10 @@ class DecisionMaker:
         option_action: int | None = None,
     ) -> None:
         """Add a primitive step to a decision, and find its next action."""
-        decision.discounted += self.gamma**decision.duration * reward
+        decision.discounted += decision.discount * reward
         decision.undiscounted += reward
         decision.duration += 1
+        decision.discount = self.gamma**decision.duration
         execution, decision.action = decision.execution, -1
         if execution is not None and not ended:
             action = self._act(execution, value, option_action)
@@ -275,7 +282,11 @@ class OptionsWrapper(
         else:
             # In mode "step" an option continues, and what came of it is told step by step.
             decision = replace(
-                self._decision, duration=0, discounted=0.0, undiscounted=0.0
+                self._decision,
+                duration=0,
+                discount=1.0,
+                discounted=0.0,
+                undiscounted=0.0,
             )
         self._space.last_sample = None
         # After an exception in the middle of an option only a reset helps.
@@ -303,7 +314,7 @@ class OptionsWrapper(
         self._decision = decision
         info |= {"option": decision.option, "duration": decision.duration}
         info |= {
-            "discount": self.gamma**decision.duration,
+            "discount": decision.discount,
             "primitive_return": decision.undiscounted,
         }
         if decision.option_truncated:

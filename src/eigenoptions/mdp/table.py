@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 
 from eigenoptions._text import draw_map, printable
 from eigenoptions._validation import (
+    Record,
     check_choice,
     check_csr,
     check_int,
@@ -26,7 +27,7 @@ from eigenoptions.mdp.transitions import Transitions, count_states, read_spaces
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MDP:
+class MDP(Record):
     """Finite dynamics; a task when they have a start and a goal.
 
     Parameters
@@ -85,7 +86,9 @@ class MDP:
             raise ValueError(
                 f"transition rows must sum to 1, {place} sums to {sums[row]:.6g}"
             )
-        set_readonly(table.data, table.indices, table.indptr)
+        table.data = set_readonly(table.data)
+        table.indices = set_readonly(table.indices)
+        table.indptr = set_readonly(table.indptr)
         checked: dict[str, Any] = {"transition": table}
         if self.coords is not None:
             checked["coords"] = coords = readonly(self.coords)

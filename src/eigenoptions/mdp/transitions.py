@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions._text import describe
-from eigenoptions._validation import readonly
+from eigenoptions._validation import Record, readonly
 
 # Names of the parts in dicts: ours, D4RL's, those of CleanRL, Tianshou and RLDS.
 NAMES = {
@@ -39,7 +39,7 @@ NAMES = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Transitions:
+class Transitions(Record):
     """A batch of experience: samples of an environment (Section 5.1). Its arrays are read-only.
 
     Parameters

@@ -26,6 +26,7 @@ from eigenoptions._text import (
     printable,
 )
 from eigenoptions._validation import (
+    Record,
     check_int,
     check_state,
     check_type,
@@ -48,7 +49,7 @@ def set_fields(record: Any, values: dict[str, Any]) -> None:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Purpose:
+class Purpose(Record):
     """A potential whose differences are an intrinsic reward (Definition 3.1).
 
     Attributes
@@ -222,6 +223,20 @@ def check_purposes(purposes: Sequence[Purpose]) -> tuple[Purpose, ...]:
     )
 
 
+def check_policy(policy: Any, mdp: MDP, ndim: int) -> NDArray[np.integer[Any]]:
+    """A read-only policy of one option ``(S,)`` (`ndim` 1) or several ``(n, S)`` (2)."""
+    checked = readonly(policy)
+    fits = checked.ndim == ndim and checked.shape[-1] == mdp.n_states
+    is_table = fits and checked.dtype.kind in "iu"
+    if not is_table or not ((checked >= TERMINATE) & (checked < mdp.n_actions)).all():
+        shape = f"({mdp.n_states},)" if ndim == 1 else f"(n, {mdp.n_states})"
+        raise ValueError(
+            f"policy must have shape {shape} and actions "
+            f"{TERMINATE}..{mdp.n_actions - 1}, got {describe(checked)}"
+        )
+    return checked
+
+
 class TablePolicy:
     """Where options of a table start and end, ``(S,)`` or ``(n, S)`` as the policy."""
 
@@ -235,7 +250,7 @@ class TablePolicy:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Option(OptionFields, TablePolicy):
+class Option(Record, OptionFields, TablePolicy):
     """One option in a table: initiation set, policy and termination set (Section 2.2).
 
     Attributes
@@ -264,6 +279,15 @@ class Option(OptionFields, TablePolicy):
     value: NDArray[np.float64]
     purpose: Purpose
 
+    def __post_init__(self) -> None:
+        check_type("mdp", self.mdp, MDP, "make one with maze, from_env or MDP(table)")
+        check_type("purpose", self.purpose, Purpose, "make one with Purpose(potential)")
+        policy = check_policy(self.policy, self.mdp, ndim=1)
+        value = readonly(self.value, np.float64)
+        if value.shape != policy.shape:
+            raise ValueError(f"value must have shape {policy.shape}, got {value.shape}")
+        set_fields(self, {"policy": policy, "value": value})
+
     @cached_property
     def mean_length(self) -> float:
         """Expected number of steps until it terminates, averaged over the states where it may start."""
@@ -285,7 +309,7 @@ class Option(OptionFields, TablePolicy):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class OptionSet(OptionSequence[Option], TablePolicy):
+class OptionSet(Record, OptionSequence[Option], TablePolicy):
     """An ordered sequence of options in one table, with their provenance.
 
     Index by number or label for an `Option`, by slice, numbers or mask for another set; ``+`` concatenates, `save`
@@ -325,18 +349,7 @@ class OptionSet(OptionSequence[Option], TablePolicy):
     def __post_init__(self) -> None:
         check_type("mdp", self.mdp, MDP, "make one with maze, from_env or MDP(table)")
         check_type("provenance", self.provenance, dict, "give names and values")
-        policy = readonly(self.policy)
-        is_table = (
-            policy.ndim == 2
-            and policy.shape[1] == self.n_states
-            and policy.dtype.kind in "iu"
-        )
-        if (
-            not is_table
-            or not ((policy >= TERMINATE) & (policy < self.n_actions)).all()
-        ):
-            limits = f"shape (n, {self.n_states}) and actions {TERMINATE}..{self.n_actions - 1}"
-            raise ValueError(f"policy must have {limits}, got {describe(policy)}")
+        policy = check_policy(self.policy, self.mdp, ndim=2)
         value = readonly(
             np.zeros(policy.shape) if self.value is None else self.value, np.float64
         )

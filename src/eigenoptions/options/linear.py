@@ -19,7 +19,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import issparse
 
 from eigenoptions._text import describe, printable
-from eigenoptions._validation import check_float, check_int, readonly
+from eigenoptions._validation import Record, check_float, check_int, readonly
 from eigenoptions.features import Map, compute_features
 from eigenoptions.mdp import Transitions
 from eigenoptions.options import (
@@ -64,7 +64,7 @@ class LinearOption(OptionFields):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinearOptionSet(OptionSequence[LinearOption]):
+class LinearOptionSet(Record, OptionSequence[LinearOption]):
     """An ordered sequence of options in one feature space, with their provenance (Section 5.2).
 
     Index by number or label for a `LinearOption`, by slice, numbers or mask for another set; `save` writes
@@ -140,14 +140,17 @@ class LinearOptionSet(OptionSequence[LinearOption]):
             raise ValueError(
                 f"weights must have shape ({n}, {n_actions}, p), got {weights.shape}"
             )
-        if self.patience is not None:
-            check_int("patience", self.patience)
-        check_float("stop_chance", self.stop_chance, minimum=0, below=1)
+        patience = self.patience
+        if patience is not None:
+            patience = check_int("patience", patience)
+        stop_chance = check_float("stop_chance", self.stop_chance, minimum=0, below=1)
         checked = {
             "purposes": purposes,
             "n_actions": n_actions,
             "threshold": threshold,
             "weights": weights,
+            "patience": patience,
+            "stop_chance": stop_chance,
         }
         set_fields(self, checked)
 

@@ -117,11 +117,10 @@ def solve(
     for i, p in enumerate(purposes):
         if p.initiation is not None:
             policy[i, ~p.initiation], value[i, ~p.initiation] = TERMINATE, 0.0
-    set_readonly(policy, value)
     return OptionSet(
         mdp,
-        policy,
-        value,
+        set_readonly(policy),
+        set_readonly(value),
         purposes,
         {"gamma": gamma, "mdp": mdp.name, **(provenance or {})},
     )

@@ -89,7 +89,8 @@ def walk(
         action,
         after,
     )
-    return Transitions(*set_readonly(state, action, after, after == episodes.goal))
+    terminated = after == episodes.goal
+    return Transitions(*map(set_readonly, (state, action, after, terminated)))
 
 
 def visit_states(
@@ -129,11 +130,12 @@ def visit_states(
 
 def find_ends(mdp: MDP) -> NDArray[np.bool_]:
     """``(S,)`` states in which an episode ends: those that no action leaves."""
-    n, n_actions = mdp.n_states, mdp.n_actions
-    stays = mdp.transition[np.arange(n * n_actions), np.repeat(np.arange(n), n_actions)]
-    ends: NDArray[np.bool_] = np.all(
-        np.reshape(stays, (n, n_actions)) > 1.0 - 1e-9, axis=1
-    )
+    # A table stores no zeros: each entry off the diagonal is a way out, however unlikely.
+    table = mdp.transition
+    entries_per_state = np.diff(table.indptr[:: mdp.n_actions])
+    state = np.repeat(np.arange(mdp.n_states), entries_per_state)
+    ends = np.ones(mdp.n_states, dtype=np.bool_)
+    ends[state[table.indices != state]] = False
     return ends
 
 
@@ -183,7 +185,7 @@ def make_tables(
         if option_chance is None
         else check_float("option_chance", option_chance, 0, 1)
     )
-    check_float("stop_chance", stop_chance, minimum=0, maximum=1)
+    stop_chance = check_float("stop_chance", stop_chance, minimum=0, maximum=1)
     P = mdp.transition
     moves = Moves(P.indptr, P.indices, cumulate_rows(P.indptr, P.data), mdp.n_actions)
     available = csr_array(policy.T >= 0)
@@ -193,7 +195,7 @@ def make_tables(
     )
     # A small type: the policy is read at every step.
     small = np.ascontiguousarray(policy.T, dtype=np.min_scalar_type(-mdp.n_actions - 1))
-    return moves, Choices(small, first, numbers, chance, float(stop_chance))
+    return moves, Choices(small, first, numbers, chance, stop_chance)
 
 
 def cumulate_rows(

@@ -255,7 +255,7 @@ def save_clip(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save_clip(np.zeros((2, 4, 4, 3), dtype=np.uint8), f"{folder}/clip.gif")
     """
-    check_float("fps", fps, above=0, maximum=50)
+    fps = check_float("fps", fps, above=0, maximum=50)
     pictures = np.asarray(frames)
     if (
         pictures.ndim != 4

@@ -19,12 +19,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from eigenoptions._validation import (
+    Record,
     check_choice,
     check_csr,
     check_float,
     check_int,
     make_generator,
     readonly,
+    set_readonly,
 )
 from eigenoptions.features import Map
 from eigenoptions.spectra.canonical import canonical_basis
@@ -38,7 +40,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Spectrum:
+class Spectrum(Record):
     """Eigenpairs of a diffusion model: the proto-value functions (Section 2.3).
 
     Attributes
@@ -225,8 +227,7 @@ def spectrum(
     if operator == "successor":
         # P v = (1 - lambda) v, so the inverse of I - gamma P has this eigenvalue.
         values = 1.0 / (1.0 - gamma * (1.0 - values))
-    vectors.setflags(write=False)
-    return Spectrum(values, vectors, operator, n_zero)
+    return Spectrum(values, set_readonly(vectors), operator, n_zero)
 
 
 def _check_weights(W: Any) -> csr_array:

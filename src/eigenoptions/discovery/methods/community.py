@@ -33,7 +33,7 @@ def choose_purposes(
     Levels come from the coarsest to the finest. The higher `resolution`, the smaller are communities; at 0.1 to 0.3 the
     coarsest communities of four rooms are its rooms.
     """
-    check_float("resolution", resolution, above=0)
+    resolution = check_float("resolution", resolution, above=0)
     table = mdp.transition.tocoo()
     before, after = table.row // mdp.n_actions, table.col
     purposes: list[Purpose] = []

@@ -41,7 +41,7 @@ def discover_options(
     Each round takes `round_steps` from the start of the MDP, without one from any state; a decision is for an option
     with the probability `option_chance`.
     """
-    check_int("round_steps", round_steps)
+    round_steps = check_int("round_steps", round_steps)
     # An episode never ends early, so that every round has all of its steps.
     endless = replace(mdp, goal=None)
     unseen = reachable(

@@ -44,7 +44,7 @@ def compute_diffusion_distances(W: csr_array, t: int) -> NDArray[np.float64]:
     >>> compute_diffusion_distances(eo.graph(eo.maze("...")), 1).round(4).tolist()
     [0.125, 0.0, 0.125]
     """
-    check_int("t", t, minimum=0)
+    t = check_int("t", t, minimum=0)
     n = W.shape[0]
     degree = W.sum(axis=1)
     positive = np.where(degree > 0, degree, 1.0)

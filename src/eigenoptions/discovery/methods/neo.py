@@ -40,8 +40,8 @@ def choose_purposes(
     `visits` is the number of visits of each state. None: those expected of a random walk from the start of the MDP,
     discounted by 0.99; without a start, from every state.
     """
-    check_float("beta", beta, above=0)
-    check_float("root", root, minimum=1)
+    beta = check_float("beta", beta, above=0)
+    root = check_float("root", root, minimum=1)
     n = mdp.n_states
     if visits is None:
         psi = successor_representation(uniform_walk(mdp), 0.99)

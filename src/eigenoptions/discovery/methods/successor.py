@@ -40,7 +40,7 @@ def choose_purposes(
     Where P is not symmetric, they are those of ``(Psi + Psi') / 2``, as in the paper's successors. `representation`
     is a learned Psi (`learn_representation`), used in place of the exact one.
     """
-    check_float("discount", discount, minimum=0, below=1)
+    discount = check_float("discount", discount, minimum=0, below=1)
     n, n_signs = mdp.n_states, 2 if both_signs else 1
     P = uniform_walk(mdp)
     if representation is None and abs(P - P.T).max() < 1e-12:
