@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 
 from reproduction import atari
-from reproduction.figures import find_experiments
+from reproduction.experiments import find_experiments
 from reproduction.lab import Experiment, Lab, MissingJobsError, open_lab
 from reproduction.report import Outcome, paper_settings, print_claims, write_report
 

@@ -1,7 +1,7 @@
 """Experiments, claims, thresholds and cached jobs: what every experiment is made of.
 
-An experiment is a module of `figures` with its runs, its figure and its claims side by side. Its docstring is its title
-and what the paper shows there::
+An experiment is a module of `experiments` with its runs, its figure and its claims side by side. Its docstring is its
+title and what the paper shows there::
 
     SECTION, ORDER = "4.3", 80  # section of the paper, position in the report
     QUICK = {"runs": 4}  # settings of a quick run

@@ -20,7 +20,7 @@ import pytest
 import eigenoptions as eo
 from reproduction import __main__ as command
 from reproduction import lab as thresholds
-from reproduction.figures import (
+from reproduction.experiments import (
     ablations,
     agents,
     every_goal,

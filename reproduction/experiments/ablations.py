@@ -10,7 +10,7 @@ from itertools import permutations, product
 import pandas as pd
 
 from reproduction.drawing import Figure, add_legend, draw_lines, make_graphs
-from reproduction.figures.agents import (
+from reproduction.experiments.agents import (
     CHOICES,
     COUNTS,
     EPISODES,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import eigenoptions as eo
 from reproduction.drawing import Figure, add_legend, draw_lines, make_graphs
-from reproduction.figures.agents import (
+from reproduction.experiments.agents import (
     ANGLES,
     CHOICES,
     MAZES,

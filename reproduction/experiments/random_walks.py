@@ -13,7 +13,7 @@ from eigenoptions.discovery.methods.bottleneck import find_rooms
 from eigenoptions.options.walks import walk
 from eigenoptions.plots import draw_values
 from reproduction.drawing import Figure, make_maps
-from reproduction.figures.agents import MAZES, counts_for, make_options, run_agents
+from reproduction.experiments.agents import MAZES, counts_for, make_options, run_agents
 from reproduction.lab import (
     FEW,
     SKEWED,

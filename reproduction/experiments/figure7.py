@@ -7,7 +7,13 @@ eigenoptions (both signs) are added to the behaviour that explores. Evaluation h
 import pandas as pd
 
 from reproduction.drawing import Figure, add_legend, draw_learning, make_graphs
-from reproduction.figures.agents import ANGLES, COUNTS, EPISODES, counts_for, learn_all
+from reproduction.experiments.agents import (
+    ANGLES,
+    COUNTS,
+    EPISODES,
+    counts_for,
+    learn_all,
+)
 from reproduction.lab import (
     FEW,
     MARGIN,

@@ -16,7 +16,7 @@ from numba import njit
 
 import eigenoptions as eo
 from reproduction.drawing import Figure, add_legend, draw_lines, make_graphs
-from reproduction.figures.agents import EPISODES, make_options, run_agents
+from reproduction.experiments.agents import EPISODES, make_options, run_agents
 from reproduction.lab import Blocks, Data, Lab
 from reproduction.statistics import compare_means
 

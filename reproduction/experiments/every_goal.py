@@ -11,7 +11,7 @@ from scipy.special import ndtri
 import eigenoptions as eo
 from eigenoptions.plots import draw_values
 from reproduction.drawing import Figure, draw_lines, make_graphs
-from reproduction.figures.agents import make_options, run_agents
+from reproduction.experiments.agents import make_options, run_agents
 from reproduction.lab import Blocks, Claim, Claims, Data
 from reproduction.statistics import CONFIDENCE, Difference, compare_means
 

@@ -9,7 +9,7 @@ import pandas as pd
 import eigenoptions as eo
 from eigenoptions.plots import draw_maze
 from reproduction.drawing import Figure, make_maps
-from reproduction.figures.agents import MAZES
+from reproduction.experiments.agents import MAZES
 from reproduction.lab import Claim, Claims, Data, Lab, list_rows
 
 SECTION, ORDER = "4", 10

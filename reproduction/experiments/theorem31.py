@@ -11,8 +11,8 @@ from scipy.stats import spearmanr
 import eigenoptions as eo
 from eigenoptions.options.solver import lengths
 from reproduction.drawing import Figure, make_graphs
-from reproduction.figures.agents import MAZES
-from reproduction.figures.first_options import describe_options
+from reproduction.experiments.agents import MAZES
+from reproduction.experiments.first_options import describe_options
 from reproduction.lab import (
     DENSE,
     DOZENS,

@@ -13,7 +13,7 @@ from eigenoptions import MDP, OptionSet
 from eigenoptions.options.walks import walk
 from eigenoptions.spectra import laplacian
 from reproduction.drawing import Figure, add_legend, draw_lines, make_graphs
-from reproduction.figures.agents import MAZES
+from reproduction.experiments.agents import MAZES
 from reproduction.lab import Claim, Claims, Data, Lab, list_rows
 
 SECTION, ORDER = "5.1", 130

@@ -14,7 +14,7 @@ import eigenoptions as eo
 from eigenoptions.discovery.methods.bottleneck import find_rooms
 from eigenoptions.plots import draw_maze
 from reproduction.drawing import Figure, add_legend, draw_learning, make_graphs
-from reproduction.figures.agents import learn_all, make_eigenoptions
+from reproduction.experiments.agents import learn_all, make_eigenoptions
 from reproduction.lab import (
     ALMOST_ALL,
     MARGIN,

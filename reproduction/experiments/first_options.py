@@ -14,7 +14,7 @@ import eigenoptions as eo
 from eigenoptions.discovery.methods.bottleneck import find_rooms
 from eigenoptions.plots import draw_policy, draw_values
 from reproduction.drawing import Figure, make_maps
-from reproduction.figures.agents import ANGLES, MAZES, make_eigenoptions
+from reproduction.experiments.agents import ANGLES, MAZES, make_eigenoptions
 from reproduction.lab import Claim, Claims, Data, Lab, list_items, list_rows
 
 SECTION, ORDER = "4.1", 20

@@ -17,7 +17,7 @@ from reproduction.drawing import (
     draw_lines,
     make_graphs,
 )
-from reproduction.figures.agents import diffuse_all, learn_all
+from reproduction.experiments.agents import diffuse_all, learn_all
 from reproduction.lab import (
     MAJOR,
     NEARLY_ALL,
