@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import eigenoptions as eo
-from eigenoptions.mdp.maps import rooms_map
+from eigenoptions.mdp.mazes import rooms_map
 
 CHANCES = {
     "actions only": 0.0,

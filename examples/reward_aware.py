@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import eigenoptions as eo
-from eigenoptions.mdp.maps import rooms_map
+from eigenoptions.mdp.mazes import rooms_map
 
 rooms = eo.maze(rooms_map(3, 3, size=5))
 middle = ((rooms.coords > 6) & (rooms.coords < 12)).all(axis=1)

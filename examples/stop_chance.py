@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import eigenoptions as eo
-from eigenoptions.options.exploration import tune_exploration
+from eigenoptions.options.tuning import tune_exploration
 from eigenoptions.options.walks import walk
 
 logging.getLogger("eigenoptions").setLevel(

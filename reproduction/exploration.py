@@ -26,13 +26,10 @@ import pandas as pd
 
 import eigenoptions as eo
 from eigenoptions.envs import MazeEnv
-from eigenoptions.mdp.maps import open_map, perfect_map, rooms_map
-from eigenoptions.options.exploration import (
-    find_recurrent_states,
-    mean_first_visit,
-    tune_exploration,
-)
-from eigenoptions.options.walks import continue_after_end, make_tables, stack_policies
+from eigenoptions.mdp.chains import continue_after_end, find_recurrent_states
+from eigenoptions.mdp.mazes import open_map, perfect_map, rooms_map
+from eigenoptions.options.tuning import mean_first_visit, tune_exploration
+from eigenoptions.options.walks import make_tables, stack_policies
 
 FOLDER = Path(__file__).parent
 FIGURE = FOLDER.parent / "docs" / "images" / "exploration.svg"

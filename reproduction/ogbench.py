@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import shortest_path
 
 import eigenoptions as eo
-from eigenoptions.evaluation import mean_interval
-from eigenoptions.planner import POTENTIALS
+from eigenoptions.evaluation.intervals import mean_interval
+from eigenoptions.planner.planner import POTENTIALS
 from eigenoptions.plots import draw_values
 from reproduction.lab import open_lab
 

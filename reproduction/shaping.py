@@ -24,7 +24,7 @@ from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
 
 import eigenoptions as eo
-from eigenoptions.evaluation import mean_interval
+from eigenoptions.evaluation.intervals import mean_interval
 from reproduction.lab import Lab, open_lab
 
 POTENTIALS = ("log-z", "commute", "euclidean", "none")

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import ttest_ind
 
-from eigenoptions.evaluation import mean_interval
+from eigenoptions.evaluation.intervals import mean_interval
 from reproduction.lab import MARGIN
 
 # Of all intervals of one claim together.

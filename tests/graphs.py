@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import block_diag, csr_array, diags_array, eye_array, kron
 
 import eigenoptions as eo
-from eigenoptions.mdp.maps import rooms_map
+from eigenoptions.mdp.mazes import rooms_map
 
 
 def path(n):

@@ -31,8 +31,10 @@ ROWS = [
     ["spectra"],
     ["features"],
     ["mdp"],
+    ["data"],
     ["_kernels", "parallel", "_text", "_colors"],
     ["_validation"],
+    ["_types"],
 ]
 LAYER = {name: layer for layer, row in enumerate(reversed(ROWS)) for name in row}
 # A heavy dependency, and the entries that may import it.

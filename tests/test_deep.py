@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import eigenoptions as eo
+from eigenoptions.data import Transitions
 from eigenoptions.deep import (
     Certificate,
     Dataset,
@@ -25,7 +26,7 @@ from eigenoptions.deep import (
 )
 from eigenoptions.deep.encoder import _count_above_noise
 from eigenoptions.features import features_from_dict, features_to_dict
-from eigenoptions.mdp import Transitions, maze
+from eigenoptions.mdp import maze
 from eigenoptions.options.walks import walk
 
 torch = pytest.importorskip("torch")

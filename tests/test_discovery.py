@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
 
 import eigenoptions as eo
+from eigenoptions._registry import discovery_methods
 from eigenoptions.discovery import discover
-from eigenoptions.discovery.methods import METHODS, discovery_method, get_method
+from eigenoptions.discovery.method import discovery_method, get_method
 from eigenoptions.discovery.methods.bottleneck import find_rooms
 from eigenoptions.discovery.sampling import read_environment
-from eigenoptions.mdp.maps import perfect_map, rooms_map
+from eigenoptions.mdp.mazes import perfect_map, rooms_map
 from eigenoptions.options.solver import solve
 from tests import reference
 from tests.tables import same
@@ -321,7 +322,9 @@ def test_discover_creates_the_environments_to_be_sampled_once():
 
 def test_discovery_method_is_known_by_name_and_settings(i_maze, monkeypatch):
     for name in ("far-away", "solved"):
-        monkeypatch.setitem(METHODS, name, None)  # removed again in the end
+        monkeypatch.setitem(
+            discovery_methods._entries, name, None
+        )  # removed again in the end
 
     @discovery_method("far-away", gamma=lambda mdp: 0.5)
     def choose_purposes(mdp, n_options, rng, *, reach=1, progress=None):

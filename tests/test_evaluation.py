@@ -18,11 +18,11 @@ from eigenoptions.evaluation import (
     diffusion_estimate,
     diffusion_time,
     hitting_times,
-    mean_interval,
 )
+from eigenoptions.evaluation.intervals import mean_interval
 from eigenoptions.mdp import reachable
 from eigenoptions.options import OptionSet
-from eigenoptions.options.exploration import tune_exploration
+from eigenoptions.options.tuning import tune_exploration
 from eigenoptions.options.walks import find_ends, make_tables, visit_states
 
 PAPER = {"four-rooms": 620.769, "open-room": 271.965, "i-maze": 246.222}

@@ -13,8 +13,8 @@ from numpy.testing import assert_allclose
 
 import eigenoptions as eo
 from eigenoptions.discovery import discover
-from eigenoptions.discovery.exploration import Snapshot, cycle
-from eigenoptions.mdp.maps import rooms_map
+from eigenoptions.discovery.cycle import Snapshot, cycle
+from eigenoptions.mdp.mazes import rooms_map
 from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.walks import walk
 

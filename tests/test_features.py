@@ -12,8 +12,8 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
 from scipy.sparse import issparse
 
 import eigenoptions as eo
+from eigenoptions._registry import feature_maps
 from eigenoptions.features import (
-    FEATURE_MAPS,
     Bits,
     FeatureMap,
     Fourier,
@@ -32,7 +32,9 @@ SPACE = Box(np.array(LOW, dtype=np.float32), np.array(HIGH, dtype=np.float32))
 
 
 # Encoders are trained: tests/test_deep.py.
-@pytest.mark.parametrize("name", [name for name in FEATURE_MAPS if name != "deep"])
+@pytest.mark.parametrize(
+    "name", [name for name in feature_maps.names() if name != "deep"]
+)
 def test_to_dict_of_every_map_is_json(name: str) -> None:
     space = Discrete(5) if name == "one-hot" else SPACE
     phi = make_features(name, space)
@@ -212,7 +214,7 @@ def test_bad_settings_and_observations_raise(call: Any, word: str) -> None:
 def test_feature_map_of_a_new_class_is_found_by_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("eigenoptions.features.FEATURE_MAPS", dict(FEATURE_MAPS))
+    monkeypatch.setattr(feature_maps, "_entries", dict(feature_maps._entries))
 
     @dataclass(frozen=True)
     class Powers(FeatureMap):

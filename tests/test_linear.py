@@ -11,11 +11,12 @@ import pytest
 from scipy.sparse import csr_array
 
 import eigenoptions as eo
+from eigenoptions.data import Transitions
 from eigenoptions.envs import MazeEnv, OptionsWrapper, collect, run_options
 from eigenoptions.features import Fourier, OneHot, Raw, Tiles
-from eigenoptions.mdp import Transitions
 from eigenoptions.options import TERMINATE, Purpose, eigenpurposes
-from eigenoptions.options.linear import LinearOptionSet, fit, prepare_ridge_regression
+from eigenoptions.options.fitting import fit, prepare_ridge_regression
+from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.solver import solve
 from tests.tables import list_transitions
 

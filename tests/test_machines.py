@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import eigenoptions as eo
-from eigenoptions.mdp.maps import perfect_map, rooms_map
+from eigenoptions.mdp.mazes import perfect_map, rooms_map
 from tests.tables import make_slippery
 
 ROOT = Path(__file__).parent.parent

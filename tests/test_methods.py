@@ -13,17 +13,17 @@ from scipy.sparse import csr_array
 
 import eigenoptions as eo
 from eigenoptions.discovery import discover
-from eigenoptions.discovery.goals import find_local_maxima
-from eigenoptions.discovery.methods import get_method
+from eigenoptions.discovery.method import get_method
 from eigenoptions.discovery.methods.bottleneck import compute_betweenness, find_passages
 from eigenoptions.discovery.methods.community import find_communities
 from eigenoptions.discovery.methods.diffusion import compute_diffusion_distances
 from eigenoptions.discovery.methods.successor_goals import choose_landmarks
+from eigenoptions.mdp.chains import uniform_walk
+from eigenoptions.options.purposes import find_local_maxima
 from eigenoptions.options.walks import walk
 from eigenoptions.spectra.representations import (
     learn_representation,
     successor_representation,
-    uniform_walk,
 )
 from tests import reference
 from tests.graphs import complete, cycle, path, product, random_maze, star, together

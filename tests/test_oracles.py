@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 import eigenoptions as eo
 from eigenoptions.features import Fourier
-from eigenoptions.spectra.representations import uniform_walk
+from eigenoptions.mdp.chains import uniform_walk
 
 
 @pytest.mark.parametrize("name", ["four-rooms", "random"])

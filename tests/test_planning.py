@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import eigenoptions as eo
-from eigenoptions.mdp.maps import rooms_map
-from eigenoptions.options.solver import lengths
+from eigenoptions.mdp.chains import lengths
+from eigenoptions.mdp.mazes import rooms_map
 from tests import reference
 from tests.tables import make_slippery
 

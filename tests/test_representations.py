@@ -8,12 +8,12 @@ from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 
 import eigenoptions as eo
+from eigenoptions.mdp.chains import uniform_walk
 from eigenoptions.spectra.representations import (
     default_representation,
     learn_representation,
     smallest_eigenvectors,
     successor_representation,
-    uniform_walk,
 )
 
 RING = csr_array((np.roll(np.eye(5), 1, axis=1) + np.roll(np.eye(5), -1, axis=1)) / 2)

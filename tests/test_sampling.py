@@ -12,9 +12,9 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from scipy.linalg import subspace_angles
 
 import eigenoptions as eo
+from eigenoptions.data import Transitions
 from eigenoptions.discovery.sampling import find_rare_transitions, read_samples
 from eigenoptions.features import Fourier, Tiles
-from eigenoptions.mdp import Transitions
 from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.walks import walk
 from tests.tables import list_transitions

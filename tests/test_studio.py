@@ -21,7 +21,7 @@ import pytest
 import eigenoptions as eo
 from eigenoptions._text import draw_arrows, find_moves
 from eigenoptions.cli import main
-from eigenoptions.mdp.maps import open_map, perfect_map, rooms_map
+from eigenoptions.mdp.mazes import open_map, perfect_map, rooms_map
 from eigenoptions.studio import _Handler, draw_rows, write_studio
 
 BROWSER = next(

@@ -8,16 +8,16 @@ import pytest
 import eigenoptions as eo
 from eigenoptions.envs import MazeEnv
 from eigenoptions.features import Raw
+from eigenoptions.mdp.chains import continue_after_end, find_recurrent_states
 from eigenoptions.options import OptionSet, Purpose, exploration
-from eigenoptions.options.exploration import (
+from eigenoptions.options.tuning import (
     Exploration,
-    find_recurrent_states,
     mean_first_visit,
     resolve_exploration,
     tune_exploration,
     walk_together,
 )
-from eigenoptions.options.walks import continue_after_end, make_tables, visit_states
+from eigenoptions.options.walks import make_tables, visit_states
 from reproduction.exploration import measure
 
 

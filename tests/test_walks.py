@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import eigenoptions as eo
-from eigenoptions.options.walks import cumulate_rows, walk
+from eigenoptions.mdp.chains import cumulate_rows
+from eigenoptions.options.walks import walk
 from tests import reference
 
 

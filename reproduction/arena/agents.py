@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from eigenoptions.evaluation import mean_interval
+from eigenoptions.evaluation.intervals import mean_interval
 from eigenoptions.plots.figures import STYLE
 from reproduction.arena.tables import train_table
 from reproduction.arena.tasks import MARKS, TASKS, make_task

@@ -15,9 +15,8 @@ from scipy.sparse import csr_array, eye_array, kron
 
 from eigenoptions.envs import from_env
 from eigenoptions.mdp import MDP, maze
-from eigenoptions.mdp.maps import rooms_map
-from eigenoptions.options.exploration import find_recurrent_states
-from eigenoptions.options.walks import continue_after_end
+from eigenoptions.mdp.chains import continue_after_end, find_recurrent_states
+from eigenoptions.mdp.mazes import rooms_map
 
 
 @lru_cache(maxsize=4)

@@ -18,8 +18,8 @@ import pandas as pd
 from markupsafe import Markup
 
 from eigenoptions.discovery import discover
-from eigenoptions.discovery.exploration import cycle
-from eigenoptions.discovery.methods import get_method, methods
+from eigenoptions.discovery.cycle import cycle
+from eigenoptions.discovery.method import get_method, methods
 from eigenoptions.evaluation import best_option_chance, diffusion_time
 from eigenoptions.learning import q_learning
 from eigenoptions.mdp import MDP

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from eigenoptions.options.exploration import Exploration, tune_exploration
+from eigenoptions.options.tuning import Exploration, tune_exploration
 from reproduction.arena import tasks
 
 

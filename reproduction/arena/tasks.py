@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import dijkstra
 
 from eigenoptions.discovery import discover
-from eigenoptions.discovery.exploration import cycle
+from eigenoptions.discovery.cycle import cycle
 from eigenoptions.envs import MazeEnv, from_env
 from eigenoptions.mdp import MDP, graph, maze, reachable
-from eigenoptions.mdp.maps import rooms_map
+from eigenoptions.mdp.chains import uniform_walk
+from eigenoptions.mdp.mazes import rooms_map
 from eigenoptions.options import OptionSet
-from eigenoptions.spectra.representations import uniform_walk
 
 # Of tables: dictionaries by name of column.
 Rows = list[dict[str, Any]]

@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 import eigenoptions as eo
-from eigenoptions.options.solver import lengths
+from eigenoptions.mdp.chains import lengths
 from reproduction.drawing import Figure, make_graphs
 from reproduction.experiments.agents import MAZES
 from reproduction.experiments.first_options import describe_options

@@ -13,10 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
+from eigenoptions._registry import (
+    discovery_methods,
+    environment_checks,
+    feature_maps,
+)
+
 if TYPE_CHECKING:
+    from eigenoptions.data import Transitions as Transitions
     from eigenoptions.discovery import discover as discover
-    from eigenoptions.discovery.exploration import cycle as cycle
-    from eigenoptions.discovery.methods import methods as methods
+    from eigenoptions.discovery.cycle import cycle as cycle
+    from eigenoptions.discovery.method import methods as methods
     from eigenoptions.envs import OptionsVectorWrapper as OptionsVectorWrapper
     from eigenoptions.envs import OptionsWrapper as OptionsWrapper
     from eigenoptions.envs import ShapedReward as ShapedReward
@@ -30,7 +37,6 @@ if TYPE_CHECKING:
     from eigenoptions.learning import LearningRecord as LearningRecord
     from eigenoptions.learning import q_learning as q_learning
     from eigenoptions.mdp import MDP as MDP
-    from eigenoptions.mdp import Transitions as Transitions
     from eigenoptions.mdp import from_graph as from_graph
     from eigenoptions.mdp import graph as graph
     from eigenoptions.mdp import maze as maze
@@ -52,17 +58,18 @@ if TYPE_CHECKING:
 
 # Public names by the module that holds them.
 _NAMES = {
-    "mdp": "MDP Transitions maze mazes graph from_graph",
+    "data": "Transitions",
+    "mdp": "MDP maze mazes graph from_graph",
     "spectra": "Spectrum laplacian spectrum",
     "options": "TERMINATE Purpose Option OptionSet eigenpurposes",
     "options.solver": "solve",
     "options.storage": "load_options",
     "discovery": "discover",
-    "discovery.methods": "methods",
+    "discovery.method": "methods",
     "envs": "from_env collect OptionsWrapper OptionsVectorWrapper ShapedReward",
     "spectra.incidence": "incidence feature_spectrum",
     "options.linear": "LinearOptionSet",
-    "discovery.exploration": "cycle",
+    "discovery.cycle": "cycle",
     "evaluation": "diffusion_time diffusion_curve hitting_times best_option_chance diffusion_estimate",
     "planner": "Planner",
     "learning": "q_learning LearningRecord",
@@ -101,6 +108,12 @@ def __dir__() -> list[str]:
     modules = {"atari", "deep", "envs", "features", "parallel", "plots"}
     return sorted({*__all__, *modules, "__version__"} - others)
 
+
+# What lower layers look up by name, and the upper layer that has it.
+discovery_methods.announce_folder("eigenoptions.discovery.methods")
+environment_checks.announce("dynamics", "eigenoptions.envs:check_dynamics")
+feature_maps.announce("deep", "eigenoptions.deep:Encoder")
+feature_maps.announce("ram", "eigenoptions.atari:Ram")
 
 _MAZES = {
     "FourRooms": "four-rooms",

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from importlib import import_module
 from itertools import combinations, product
 from math import comb, prod
 from typing import Any, ClassVar, Self
@@ -18,16 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
-from eigenoptions._validation import check_choice, check_csr, check_int
+from eigenoptions._registry import feature_maps
+from eigenoptions._validation import check_csr, check_int
 
 __all__ = ["OneHot", "Raw", "Bits", "Fourier", "Tiles"]
 
 Map = Callable[[Any], Any]
-# Feature maps by name; those of optional packages by their module, which is imported when it is needed.
-FEATURE_MAPS: dict[str, Any] = {
-    "ram": "eigenoptions.atari.ram",
-    "deep": "eigenoptions.deep.encoder",
-}
 
 
 class FeatureMap:
@@ -37,7 +32,7 @@ class FeatureMap:
 
     def __init_subclass__(cls) -> None:
         if "name" in vars(cls):
-            FEATURE_MAPS[cls.name] = cls
+            feature_maps.add(cls.name, cls)
 
     @classmethod
     def for_space(
@@ -57,10 +52,7 @@ class FeatureMap:
 
 def get_feature_map(name: Any) -> Any:
     """The class of a feature map."""
-    check_choice("features", name, FEATURE_MAPS)
-    if isinstance(FEATURE_MAPS[name], str):
-        import_module(FEATURE_MAPS[name])
-    return FEATURE_MAPS[name]
+    return feature_maps.find(name)
 
 
 def make_features(
@@ -146,6 +138,17 @@ def flatten_observations(obs: Any) -> NDArray[np.float64]:
             f"observation {row} must be finite, got {rows[row, column]} in dimension {column}"
         )
     return rows
+
+
+def add_batch_axis(obs: Any) -> Any:
+    """A batch of one observation."""
+    if isinstance(obs, dict):
+        return {name: np.asarray(part)[None] for name, part in obs.items()}
+    return (
+        tuple(np.asarray(part)[None] for part in obs)
+        if isinstance(obs, tuple)
+        else np.asarray(obs)[None]
+    )
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from eigenoptions._validation import check_int, make_generator
 from eigenoptions.atari.emulator import Bytes, Emulator, game_name
 from eigenoptions.atari.ram import Ram
-from eigenoptions.mdp import Transitions
+from eigenoptions.data import Transitions
 from eigenoptions.parallel import run_jobs
 from eigenoptions.spectra.incidence import Incidence
 

@@ -113,7 +113,7 @@ def make_parser(words: Sequence[str]) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, help=argparse.SUPPRESS, **names)
     method_names = ""
     if len(words) > 1 and {"-h", "--help"} & set(words):
-        from eigenoptions.discovery.methods import methods
+        from eigenoptions.discovery.method import methods
 
         method_names = ", ".join(methods())
     for command, summary in COMMANDS.items():

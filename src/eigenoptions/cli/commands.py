@@ -125,7 +125,7 @@ def discover(args: Namespace) -> None:
     _show_options(args, options, {"n_options": len(options), "seed": args.seed}, files)
     if args.as_json:
         return
-    from eigenoptions.options.exploration import find_recurrent_states
+    from eigenoptions.mdp.chains import find_recurrent_states
 
     mdp = getattr(options, "mdp", None) if args.steps is None else None
     # Diffusion times exist where every state can be reached from every other; walks on larger maps take minutes.
@@ -286,7 +286,7 @@ def _choose_chances(
     options: Any, option_chance: float | str | None, args: Namespace
 ) -> dict[str, Any]:
     """Probabilities to choose an option and to stop it early; 0 without options."""
-    from eigenoptions.options.exploration import Exploration, resolve_exploration
+    from eigenoptions.options.tuning import Exploration, resolve_exploration
 
     chosen = Exploration(0.0, 0.0)
     if options is not None and len(options):
@@ -386,7 +386,7 @@ def studio(args: Namespace) -> None:
 def _discover(args: Namespace, source: Any, default: int, progress: Any) -> Any:
     """Options by the method and settings of the arguments that were given."""
     from eigenoptions.discovery import discover
-    from eigenoptions.discovery.methods import get_method
+    from eigenoptions.discovery.method import get_method
 
     settings: dict[str, Any] = {
         "gamma": args.gamma,
@@ -405,7 +405,7 @@ def _discover(args: Namespace, source: Any, default: int, progress: Any) -> Any:
 
 def _read_maze(args: Namespace) -> Any:
     """The MDP of a maze or of a finite environment."""
-    from eigenoptions.discovery import is_environment_id
+    from eigenoptions.discovery.discover import is_environment_id
     from eigenoptions.envs import from_env
     from eigenoptions.mdp import maze
 

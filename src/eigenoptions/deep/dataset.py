@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from eigenoptions.mdp import Transitions
+from eigenoptions.data import Transitions
 
 Index = NDArray[np.int64]
 

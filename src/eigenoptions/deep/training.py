@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions._validation import Progress, check_float, check_int, make_generator
+from eigenoptions.data import Transitions
 from eigenoptions.deep import recognition, ritz
 from eigenoptions.deep.backend import torch, use_one_thread
 from eigenoptions.deep.dataset import Dataset, Index
 from eigenoptions.deep.encoder import Encoder, initialize_encoder
-from eigenoptions.mdp import Transitions
 from eigenoptions.spectra import Spectrum
 
 logger = logging.getLogger("eigenoptions")

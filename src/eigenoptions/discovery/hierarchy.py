@@ -13,8 +13,8 @@ from scipy.sparse import csr_array, vstack
 
 from eigenoptions._validation import check_type
 from eigenoptions.mdp import MDP
+from eigenoptions.mdp.chains import follow_options
 from eigenoptions.options import OptionSet
-from eigenoptions.options.solver import follow_options
 from eigenoptions.options.walks import stack_policies
 
 

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions._validation import Progress, check_choice, check_int, check_settings
-from eigenoptions.discovery.goals import take_first
+from eigenoptions.data import Transitions
+from eigenoptions.data.spaces import count_states, read_spaces
+from eigenoptions.discovery.method import take_first
 from eigenoptions.features import (
     Map,
     compute_features,
@@ -20,10 +22,10 @@ from eigenoptions.features import (
     get_feature_map,
     make_features,
 )
-from eigenoptions.mdp import MDP, Transitions
-from eigenoptions.mdp.transitions import count_states, read_spaces
+from eigenoptions.mdp import MDP
 from eigenoptions.options import eigenpurposes
-from eigenoptions.options.linear import LinearOptionSet, fit
+from eigenoptions.options.fitting import fit
+from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.spectra.incidence import feature_spectrum
 
 log = logging.getLogger("eigenoptions")

@@ -13,6 +13,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
 from eigenoptions._validation import check_int, make_generator, set_readonly
+from eigenoptions.data import Transitions
 from eigenoptions.envs.sources import (
     Source,
     count_actions,
@@ -22,9 +23,8 @@ from eigenoptions.envs.sources import (
 )
 from eigenoptions.envs.vector import OptionsVectorWrapper
 from eigenoptions.envs.wrapper import OptionsWrapper
-from eigenoptions.mdp import Transitions
+from eigenoptions.features import add_batch_axis
 from eigenoptions.options import OptionSet
-from eigenoptions.options.linear import add_batch_axis
 
 # Spaces whose batches of observations are not arrays.
 NOT_ARRAYS = (spaces.Dict, spaces.Tuple, spaces.Text, spaces.Graph, spaces.Sequence)

@@ -22,8 +22,8 @@ from eigenoptions._validation import check_choice, check_float, check_int
 from eigenoptions.envs.recognition import StateReader, check_spaces
 from eigenoptions.envs.spaces import OptionsSpace
 from eigenoptions.options import TERMINATE, OptionSet
-from eigenoptions.options.exploration import resolve_exploration
-from eigenoptions.options.linear import RunningOption
+from eigenoptions.options.execution import RunningOption
+from eigenoptions.options.tuning import resolve_exploration
 
 
 class PrimitiveStep(NamedTuple):

@@ -5,12 +5,74 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 from scipy.sparse.csgraph import breadth_first_order, dijkstra
 
-from eigenoptions._validation import check_csr, check_state
-from eigenoptions.mdp.table import MDP, remove_loops
+from eigenoptions._validation import check_choice, check_csr, check_state, check_type
+from eigenoptions.mdp.table import MDP
+
+
+def graph(mdp: MDP, weights: str | ArrayLike | csr_array = "adjacency") -> csr_array:
+    """Undirected graph of an MDP: symmetric weights W with an empty diagonal (Section 2.3).
+
+    Parameters
+    ----------
+    mdp : MDP
+        The dynamics.
+    weights : str or array (S, S), default "adjacency"
+        ``"adjacency"``: 1 where some action leads from one state to the other, either way (the paper's A), or
+        ``mdp.weights`` where it has them. ``"random-walk"``: the mean of p(s' | s) and p(s | s') under the uniform
+        policy. ``"incidence"``: 1 for edges that can be walked both ways and 1/2 for one way, so that the combinatorial
+        Laplacian is ``T'T / 2`` for the incidence matrix T of the transitions (Theorem 5.1). Or non-negative weights.
+
+    Returns
+    -------
+    csr_array
+        ``(S, S)``. Directed weights are symmetrised, because the Laplacian's eigenvectors are real and orthogonal only
+        for symmetric weights. Self-loops (blocked moves) are left out: staying carries no direction.
+
+    Examples
+    --------
+    >>> from eigenoptions.mdp import maze
+    >>> graph(maze("S.G")).toarray().tolist()
+    [[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+    """
+    check_type("mdp", mdp, MDP, "make one with maze(...) or from_env(...)")
+    table, n = mdp.transition, mdp.n_states
+    is_adjacency = isinstance(weights, str) and weights == "adjacency"
+    if is_adjacency and mdp.weights is not None:
+        weights, is_adjacency = mdp.weights, False
+    if isinstance(weights, str):
+        check_choice("weights", weights, ("adjacency", "random-walk", "incidence"))
+        # All actions of a state in one row.
+        entries = (
+            table.data / mdp.n_actions,
+            table.indices,
+            table.indptr[:: mdp.n_actions],
+        )
+        W = csr_array(entries, shape=(n, n), copy=True)
+        W.sum_duplicates()
+        if weights != "random-walk":
+            W.data[:] = 1.0
+    else:
+        W = check_csr("weights", weights, nonnegative=True)
+        if W.shape != (n, n):
+            raise ValueError(
+                f"weights must have shape ({n}, {n}) for {n} states, got {W.shape}"
+            )
+    W = remove_loops(W + W.T)
+    W.data[:] = 1.0 if is_adjacency else 0.5 * W.data
+    return W
+
+
+def remove_loops(W: csr_array) -> csr_array:
+    """Weights without entries on the diagonal, sorted."""
+    W = csr_array(W)
+    W.data[np.repeat(np.arange(W.shape[0]), np.diff(W.indptr)) == W.indices] = 0.0
+    W.eliminate_zeros()
+    W.sort_indices()
+    return W
 
 
 def from_graph(source: Any, *, directed: bool | None = None) -> MDP:

@@ -28,12 +28,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import block_diag, csc_array, csr_array, diags_array, eye_array
+from scipy.sparse import csc_array, eye_array
 from scipy.sparse.linalg import splu
 
 from eigenoptions._validation import check_float, check_type, set_readonly
-from eigenoptions.mdp import MDP, reachable
-from eigenoptions.options import TERMINATE, OptionSet, Purpose, check_purposes
+from eigenoptions.mdp import MDP
+from eigenoptions.mdp.chains import policy_transitions
+from eigenoptions.options.records import TERMINATE, OptionSet, Purpose, check_purposes
 
 # Action values that differ by no more than this, relative to max|f|, are equal: for an exact potential (a goal), whose
 # values have rounding errors of 1e-16 only, and for a computed one (an eigenvector) with errors of up to 1e-12.
@@ -213,70 +214,3 @@ def first_best(
     )
     first: NDArray[Any] = (q >= (best - slack)[..., None]).argmax(axis=-1)
     return first, acts
-
-
-def lengths(mdp: MDP, policy: ArrayLike) -> Array:
-    """Expected steps until an option terminates, from every state: 0 where it does at once, inf where it never does."""
-    row = np.asarray(policy)
-    terminates, moves = row < 0, policy_transitions(mdp, row)
-    endless = ~reachable(moves, terminates, backward=True)
-    finite = np.flatnonzero(~reachable(moves, endless, backward=True))
-    result = np.full(mdp.n_states, np.inf)
-    if len(finite):
-        system = csc_array(eye_array(len(finite)) - moves[finite][:, finite])
-        result[finite] = splu(system).solve(np.where(terminates[finite], 0.0, 1.0))
-    return result
-
-
-def follow_options(
-    mdp: MDP, policy: NDArray[Any], stop_chance: float
-) -> tuple[csr_array, csr_array, Array]:
-    """What options ``(n, S)`` do from each state, in deterministic or stochastic dynamics.
-
-    Returns the probability q_o(s, g) that option o, started in s, passes through g and goes on (row o S + g, column
-    s), the probability T_o(s, t) that it terminates in t (row o S + s, column t), and its expected steps c_o(s) as
-    ``(n, S)``. All follow from its expected visits: the sum of the powers of its transition probabilities.
-    """
-    (n, S), runs = policy.shape, policy.ravel() >= 0
-    # One table for all pairs of an option and a state; without options it is empty.
-    moves = csr_array(
-        block_diag(
-            [csr_array((0, 0)), *(policy_transitions(mdp, row) for row in policy)]
-        )
-    )
-    continues = csr_array(moves @ diags_array(np.where(runs, 1.0 - stop_chance, 0.0)))
-    continues.eliminate_zeros()
-    visits, power = eye_array(n * S, format="csr"), continues
-    for _ in range(S.bit_length() if mdp.successors is not None else 0):
-        # (1 + x) (1 + x^2) (1 + x^4) ...: paths that end have no more than S steps.
-        visits, power = visits + visits @ power, power @ power
-    if power.nnz:
-        parts = [slice(o * S, (o + 1) * S) for o in range(n)]
-        systems = [csc_array(eye_array(S) - continues[part, part]) for part in parts]
-        visits = block_diag(
-            [csr_array(splu(system).solve(np.eye(S))) for system in systems],
-            format="csr",
-        )
-    visits = diags_array(runs.astype(float)) @ visits
-    steps = visits.sum(axis=1).reshape(n, S)
-    ends = csr_array(visits @ moves @ diags_array(np.where(runs, stop_chance, 1.0)))
-    passes = visits @ diags_array(1.0 / np.where(runs, visits.diagonal(), 1.0))
-    passes = csr_array((passes - diags_array(runs.astype(float))).T)
-    passes, ends = (
-        csr_array((t.data, t.indices % S, t.indptr), shape=(n * S, S))
-        for t in (passes, ends)
-    )
-    return passes, ends, steps
-
-
-def policy_transitions(mdp: MDP, policy: NDArray[np.integer[Any]]) -> csr_array:
-    """``(S, S)`` transition probabilities under a policy row; empty rows where it terminates."""
-    acts = policy >= 0
-    moves = csr_array(
-        mdp.transition[
-            np.arange(mdp.n_states) * mdp.n_actions + np.where(acts, policy, 0)
-        ]
-    )
-    moves.data = moves.data * np.repeat(acts, np.diff(moves.indptr))
-    moves.eliminate_zeros()
-    return moves

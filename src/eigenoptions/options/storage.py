@@ -24,8 +24,8 @@ from scipy.sparse import csr_array
 
 from eigenoptions.features import Map, features_from_dict, features_to_dict
 from eigenoptions.mdp import MDP
-from eigenoptions.options import OptionSet, Purpose
 from eigenoptions.options.linear import LinearOptionSet
+from eigenoptions.options.records import OptionSet, Purpose
 
 FORMAT = 1
 Arrays = dict[str, NDArray[Any]]

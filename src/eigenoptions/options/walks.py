@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import csr_array
 
 from eigenoptions._validation import (
     check_float,
@@ -15,8 +15,10 @@ from eigenoptions._validation import (
     make_generator,
     set_readonly,
 )
-from eigenoptions.mdp import MDP, Transitions
-from eigenoptions.options import OptionSet
+from eigenoptions.data import Transitions
+from eigenoptions.mdp import MDP
+from eigenoptions.mdp.chains import cumulate_rows
+from eigenoptions.options.records import OptionSet
 
 
 def walk(
@@ -128,42 +130,6 @@ def visit_states(
     return total, int(place[2])
 
 
-def find_ends(mdp: MDP) -> NDArray[np.bool_]:
-    """``(S,)`` states in which an episode ends: those that no action leaves."""
-    # A table stores no zeros: each entry off the diagonal is a way out, however unlikely.
-    table = mdp.transition
-    entries_per_state = np.diff(table.indptr[:: mdp.n_actions])
-    state = np.repeat(np.arange(mdp.n_states), entries_per_state)
-    ends = np.ones(mdp.n_states, dtype=np.bool_)
-    ends[state[table.indices != state]] = False
-    return ends
-
-
-def continue_after_end(
-    mdp: MDP, *, goal_ends: bool = True, max_restarts: int | None = None
-) -> MDP:
-    """The same dynamics without ends: states that no action leaves, and the goal, lead to the start.
-
-    Without a start, they lead to any other state, or to at most `max_restarts` of them.
-    """
-    ends = find_ends(mdp)
-    if goal_ends and mdp.goal is not None:
-        ends[mdp.goal] = True
-    if not ends.any() or ends.all():
-        return MDP(mdp.transition)
-    restart, states = np.zeros((1, mdp.n_states)), np.array([mdp.start])
-    if mdp.start is None or ends[mdp.start]:
-        states = np.flatnonzero(~ends)
-        states = states[:: -(-len(states) // (max_restarts or len(states)))]
-    restart[0, states] = 1.0
-    is_end = np.repeat(ends, mdp.n_actions)
-    table = diags_array((~is_end).astype(float)) @ mdp.transition
-    table = table + csr_array(is_end[:, None].astype(float)) @ csr_array(
-        restart / restart.sum()
-    )
-    return MDP(csr_array(table))
-
-
 def stack_policies(mdp: MDP, options: OptionSet | None) -> NDArray[np.int32]:
     """Policies ``(n, S)`` of options made for an MDP; without options ``(0, S)``."""
     if options is None:
@@ -196,14 +162,3 @@ def make_tables(
     # A small type: the policy is read at every step.
     small = np.ascontiguousarray(policy.T, dtype=np.min_scalar_type(-mdp.n_actions - 1))
     return moves, Choices(small, first, numbers, chance, stop_chance)
-
-
-def cumulate_rows(
-    indptr: NDArray[Any], data: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Cumulative sums of each csr row."""
-    sums = np.concatenate([[0.0], np.cumsum(data)])
-    cumulative: NDArray[np.float64] = sums[1:] - np.repeat(
-        sums[indptr[:-1]], np.diff(indptr)
-    )
-    return cumulative

@@ -28,7 +28,7 @@ from eigenoptions._colors import (
     WHITE,
 )
 from eigenoptions._text import find_moves
-from eigenoptions.evaluation import mean_interval
+from eigenoptions.evaluation.intervals import mean_interval
 from eigenoptions.mdp import MDP, MOVES
 
 MARK_COLORS = {"S": PRINTED_START, "G": PRINTED_GOAL}

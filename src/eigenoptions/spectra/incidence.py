@@ -17,10 +17,10 @@ from scipy.linalg import eigh
 from scipy.sparse import csr_array, issparse, vstack
 
 from eigenoptions._validation import check_int
+from eigenoptions.data import Transitions
 from eigenoptions.features import Map, compute_features
-from eigenoptions.mdp import Transitions
-from eigenoptions.spectra import Spectrum
 from eigenoptions.spectra.canonical import canonical_basis
+from eigenoptions.spectra.spectrum import Spectrum
 
 Array = NDArray[np.float64]
 Batches = Transitions | Iterable[Transitions]

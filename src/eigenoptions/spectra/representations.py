@@ -15,19 +15,9 @@ from scipy.sparse import csc_array, csr_array, diags_array, eye_array, issparse
 from scipy.sparse.linalg import splu
 
 from eigenoptions._validation import check_csr, check_float, check_int
-from eigenoptions.mdp import MDP
 from eigenoptions.spectra.canonical import canonical_basis
 
 Array = NDArray[np.float64]
-
-
-def uniform_walk(mdp: MDP) -> csr_array:
-    """``(S, S)`` transition probabilities when every action is equally likely; a blocked move stays."""
-    table, n = mdp.transition.tocoo(), mdp.n_states
-    return csr_array(
-        (table.data / mdp.n_actions, (table.row // mdp.n_actions, table.col)),
-        shape=(n, n),
-    )
 
 
 def successor_representation(P: csr_array, gamma: float) -> Array:

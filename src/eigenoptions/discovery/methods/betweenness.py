@@ -9,15 +9,15 @@ from __future__ import annotations
 import numpy as np
 
 from eigenoptions._validation import Progress
-from eigenoptions.discovery.goals import (
-    find_local_maxima,
-    make_goal_purposes,
+from eigenoptions.discovery.method import (
+    choose_goal_discount,
+    discovery_method,
     take_first,
 )
-from eigenoptions.discovery.methods import choose_goal_discount, discovery_method
 from eigenoptions.discovery.methods.bottleneck import compute_betweenness
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose
+from eigenoptions.options.purposes import find_local_maxima, make_goal_purposes
 
 
 @discovery_method("betweenness", gamma=choose_goal_discount, n_options=None)

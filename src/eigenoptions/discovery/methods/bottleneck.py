@@ -8,14 +8,15 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._validation import Progress
-from eigenoptions.discovery.goals import (
+from eigenoptions.discovery.method import (
     TooFewOptionsError,
-    find_local_maxima,
+    choose_goal_discount,
+    discovery_method,
     take_first,
 )
-from eigenoptions.discovery.methods import choose_goal_discount, discovery_method
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose
+from eigenoptions.options.purposes import find_local_maxima
 
 
 @discovery_method("bottleneck", gamma=choose_goal_discount, n_options=None)

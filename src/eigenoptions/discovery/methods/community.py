@@ -12,8 +12,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from eigenoptions._validation import check_float
-from eigenoptions.discovery.goals import TooFewOptionsError, take_first
-from eigenoptions.discovery.methods import choose_goal_discount, discovery_method
+from eigenoptions.discovery.method import (
+    TooFewOptionsError,
+    choose_goal_discount,
+    discovery_method,
+    take_first,
+)
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose
 

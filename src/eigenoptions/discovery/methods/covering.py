@@ -12,15 +12,15 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from eigenoptions._validation import Progress
-from eigenoptions.discovery.goals import (
+from eigenoptions.discovery.method import (
+    choose_goal_discount,
+    discovery_method,
     find_connected_states,
-    find_first_maximum,
-    make_goal_purposes,
     take_first,
 )
-from eigenoptions.discovery.methods import choose_goal_discount, discovery_method
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose
+from eigenoptions.options.purposes import find_first_maximum, make_goal_purposes
 from eigenoptions.spectra import spectrum
 
 

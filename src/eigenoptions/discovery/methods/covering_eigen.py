@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions._validation import Progress, check_int
-from eigenoptions.discovery.methods import discovery_method
-from eigenoptions.mdp import MDP, Transitions, reachable
+from eigenoptions.data import Transitions
+from eigenoptions.discovery.method import discovery_method
+from eigenoptions.mdp import MDP, reachable
 from eigenoptions.options import OptionSet, Purpose
 from eigenoptions.options.solver import solve
 from eigenoptions.options.walks import walk

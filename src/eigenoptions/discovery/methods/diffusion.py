@@ -14,14 +14,14 @@ from scipy.sparse import csr_array, diags_array, eye_array
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._validation import check_int
-from eigenoptions.discovery.goals import (
-    find_local_maxima,
-    make_goal_purposes,
+from eigenoptions.discovery.method import (
+    choose_goal_discount,
+    discovery_method,
     take_first,
 )
-from eigenoptions.discovery.methods import choose_goal_discount, discovery_method
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose
+from eigenoptions.options.purposes import find_local_maxima, make_goal_purposes
 
 
 @discovery_method("diffusion", gamma=choose_goal_discount, n_options=None)

@@ -8,8 +8,7 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._validation import Progress
-from eigenoptions.discovery.goals import TooFewOptionsError
-from eigenoptions.discovery.methods import discovery_method
+from eigenoptions.discovery.method import TooFewOptionsError, discovery_method
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose, eigenpurposes
 from eigenoptions.spectra import spectrum

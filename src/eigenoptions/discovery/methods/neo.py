@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, diags_array
 
 from eigenoptions._validation import check_float
-from eigenoptions.discovery.goals import TIE, take_first
-from eigenoptions.discovery.methods import discovery_method
+from eigenoptions.discovery.method import discovery_method, take_first
 from eigenoptions.mdp import MDP
+from eigenoptions.mdp.chains import uniform_walk
 from eigenoptions.options import Purpose
+from eigenoptions.options.purposes import TIE
 from eigenoptions.spectra.representations import (
     smallest_eigenvectors,
     successor_representation,
-    uniform_walk,
 )
 
 Array = NDArray[np.float64]

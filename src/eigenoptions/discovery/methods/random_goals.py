@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from eigenoptions.discovery.goals import make_goal_purposes, take_first
-from eigenoptions.discovery.methods import choose_goal_discount, discovery_method
+from eigenoptions.discovery.method import (
+    choose_goal_discount,
+    discovery_method,
+    take_first,
+)
 from eigenoptions.mdp import MDP
 from eigenoptions.options import Purpose
+from eigenoptions.options.purposes import make_goal_purposes
 
 
 @discovery_method("random", gamma=choose_goal_discount)

@@ -12,18 +12,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenoptions.discovery.goals import (
+from eigenoptions.discovery.method import (
+    discovery_method,
     find_connected_states,
-    find_first_maximum,
     take_first,
 )
-from eigenoptions.discovery.methods import discovery_method
 from eigenoptions.mdp import MDP, graph, reachable
+from eigenoptions.mdp.chains import uniform_walk
 from eigenoptions.options import Purpose
+from eigenoptions.options.purposes import find_first_maximum
 from eigenoptions.spectra.representations import (
     default_representation,
     smallest_eigenvectors,
-    uniform_walk,
 )
 
 Array = NDArray[np.float64]

@@ -13,15 +13,14 @@ from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._validation import check_float
-from eigenoptions.discovery.goals import take_first
-from eigenoptions.discovery.methods import discovery_method
+from eigenoptions.discovery.method import discovery_method, take_first
 from eigenoptions.mdp import MDP, graph
+from eigenoptions.mdp.chains import uniform_walk
 from eigenoptions.options import Purpose, eigenpurposes
 from eigenoptions.spectra import Spectrum, spectrum
 from eigenoptions.spectra.representations import (
     smallest_eigenvectors,
     successor_representation,
-    uniform_walk,
 )
 
 

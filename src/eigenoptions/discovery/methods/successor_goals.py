@@ -9,16 +9,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions.discovery.goals import (
-    TIE,
+from eigenoptions.discovery.method import (
+    discovery_method,
     find_connected_states,
-    find_first_maximum,
     take_first,
 )
-from eigenoptions.discovery.methods import discovery_method
 from eigenoptions.mdp import MDP, graph
+from eigenoptions.mdp.chains import uniform_walk
 from eigenoptions.options import Purpose
-from eigenoptions.spectra.representations import successor_representation, uniform_walk
+from eigenoptions.options.purposes import TIE, find_first_maximum
+from eigenoptions.spectra.representations import successor_representation
 
 Array = NDArray[np.float64]
 

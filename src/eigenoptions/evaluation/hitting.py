@@ -19,44 +19,30 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
-from itertools import count
-from math import inf, log
+from math import inf
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array, kron
 
 from eigenoptions._validation import (
     Progress,
     check_float,
-    check_int,
     check_type,
-    make_generator,
 )
 from eigenoptions.mdp import MDP, reachable
-from eigenoptions.options import TERMINATE, OptionSet
-from eigenoptions.options.exploration import resolve_exploration
-from eigenoptions.options.solver import follow_options, policy_transitions
-from eigenoptions.options.walks import (
+from eigenoptions.mdp.chains import (
     continue_after_end,
     find_ends,
-    make_tables,
-    stack_policies,
-    visit_states,
+    follow_options,
+    policy_transitions,
+    uniform_walk,
 )
-from eigenoptions.parallel import run_jobs
-from eigenoptions.spectra.representations import uniform_walk
-
-__all__ = [
-    "diffusion_time",
-    "diffusion_curve",
-    "hitting_times",
-    "best_option_chance",
-    "diffusion_estimate",
-]
+from eigenoptions.options import TERMINATE, OptionSet
+from eigenoptions.options.tuning import resolve_exploration
+from eigenoptions.options.walks import stack_policies
 
 logger = logging.getLogger("eigenoptions")
 
@@ -71,84 +57,6 @@ MAX_ERROR, MAX_ERROR_LARGE = 1e-9, 1e-2
 BLOCK_SIZE = 2**22
 _TRAPPED = "these options trap the walk"
 _REMEDY = "use others, a smaller option_chance, or a stop_chance"
-
-
-def diffusion_time(
-    mdp: MDP,
-    options: OptionSet | None = None,
-    *,
-    option_chance: Chance = None,
-    stop_chance: float = 0.0,
-    progress: Progress | None = None,
-) -> float:
-    """Mean expected number of primitive steps between two different states (Section 4.2, Appendix B).
-
-    Parameters
-    ----------
-    mdp : MDP
-        At most 4,000 states, each reachable from every other. From states that no action leaves, where episodes end,
-        the next step leads to the start (without one, to any other state). States that cannot be reached from the
-        start are left out, and logged.
-    options : OptionSet, optional
-        Options of this MDP; None for primitive actions only.
-    option_chance : float in [0, 1) or "auto", optional
-        Probability that a decision is for an option where one is available. None: uniform over the actions and the
-        available options, as in the paper. ``"auto"``: this and the stop chance by `tune_exploration`.
-    stop_chance : float in [0, 1], default 0
-        Probability that an option also terminates after each of its steps.
-    progress : callable, optional
-        Called as ``progress(done, total)`` with numbers of goals; a minute can pass above 1,000 states.
-
-    Returns
-    -------
-    float
-        To a proved relative error of 1e-9; above 500 states and 1e6 steps the proof is weaker, 1e-2 at worst.
-        OverflowError where it cannot be given: more than 1e12 steps. ValueError where it is infinite.
-
-    Examples
-    --------
-    >>> import eigenoptions as eo
-    >>> mdp = eo.maze("four-rooms")
-    >>> options = eo.discover(mdp, n_options=64)
-    >>> round(diffusion_time(mdp), 3), round(diffusion_time(mdp, options), 1)
-    (620.769, 218.4)
-    """
-    walk = _Walk(mdp, options, option_chance, stop_chance)
-    return _mean_pairs(walk.solve(walk.option_chance, progress=progress))
-
-
-def diffusion_curve(
-    mdp: MDP,
-    options: OptionSet,
-    *,
-    option_chance: Chance = None,
-    stop_chance: float = 0.0,
-    progress: Progress | None = None,
-) -> Array:
-    """Diffusion times ``(n + 1,)`` without options, with the first, the first two and so on (Section 4.2, Figure 6).
-
-    Parameters
-    ----------
-    mdp, options, option_chance, stop_chance
-        As in `diffusion_time`; where that raises OverflowError, the time is inf.
-    progress : callable, optional
-        Called as ``progress(done, total)`` with numbers of diffusion times.
-
-    Examples
-    --------
-    >>> import eigenoptions as eo
-    >>> mdp = eo.maze("S...G")
-    >>> ends = [eo.Purpose(np.eye(5)[s], f"to {s}") for s in (0, 4)]
-    >>> diffusion_curve(mdp, eo.solve(mdp, ends)).round(1).tolist()
-    [20.0, 37.1, 5.8]
-    """
-    walk = _Walk(mdp, options, option_chance, stop_chance)
-    times = np.empty(len(walk.policy) + 1)
-    for n in range(len(times)):
-        times[n] = walk.compute_mean(walk.option_chance, n)
-        if progress is not None:
-            progress(n + 1, len(times))
-    return times
 
 
 def hitting_times(
@@ -172,7 +80,7 @@ def hitting_times(
     >>> hitting_times(eo.maze("S.G")).round(6).tolist()
     [[0.0, 4.0, 12.0], [8.0, 0.0, 8.0], [12.0, 4.0, 0.0]]
     """
-    walk = _Walk(mdp, options, option_chance, stop_chance)
+    walk = HittingSystem(mdp, options, option_chance, stop_chance)
     times = np.full((mdp.n_states, mdp.n_states), np.nan)
     times[np.ix_(walk.kept, walk.kept)] = walk.solve(
         walk.option_chance, progress=progress
@@ -180,198 +88,7 @@ def hitting_times(
     return times
 
 
-@dataclass(frozen=True)
-class BestChance:
-    """The option `chance` with the smallest `diffusion_time`; see `best_option_chance`.
-
-    Beside them are the diffusion times of primitive actions only (chance 0) and of the paper's uniform choice; inf
-    where the options trap the walk.
-    """
-
-    chance: float
-    diffusion_time: float
-    primitive_diffusion_time: float
-    uniform_diffusion_time: float
-
-
-def best_option_chance(
-    mdp: MDP,
-    options: OptionSet,
-    *,
-    stop_chance: float = 0.0,
-    progress: Progress | None = None,
-) -> BestChance:
-    """The option chance with which a random walk has the smallest diffusion time (Section 4.2).
-
-    Parameters
-    ----------
-    mdp, options, stop_chance
-        As in `diffusion_time`.
-    progress : callable, optional
-        Called as ``progress(done, total)`` with diffusion times computed and at most to compute.
-
-    Examples
-    --------
-    >>> import eigenoptions as eo
-    >>> mdp = eo.maze("four-rooms")
-    >>> best = best_option_chance(mdp, eo.discover(mdp, n_options=4))
-    >>> round(best.chance, 2), round(best.diffusion_time, 1), round(best.uniform_diffusion_time)
-    (0.05, 267.7, 13525)
-    """
-    from scipy.optimize import minimize_scalar
-    from scipy.special import expit
-
-    walk = _Walk(mdp, options, None, stop_chance)
-    if not len(walk.policy):
-        raise ValueError(
-            "there are no options, so no option chance: discover at least one"
-        )
-    grid, counter, limit = [-10.0, -7.0, -4.5, -2.0, 0.5, 4.5], count(1), 20
-
-    def compute(log_odds: float) -> float:
-        """The logarithm of the diffusion time, a smooth function of the log-odds of the chance."""
-        mean = _mean_pairs(walk.solve(float(expit(log_odds)), prove=False))
-        if progress is not None:
-            progress(next(counter), len(grid) + limit + 1)
-        return log(mean) if 0 < mean < 1e300 else 1e3
-
-    best = int(np.argmin([compute(x) for x in grid]))
-    bounds = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-    settings = {"xatol": 0.01, "maxiter": limit}
-    chance = float(
-        expit(
-            minimize_scalar(
-                compute, bounds=bounds, method="bounded", options=settings
-            ).x
-        )
-    )
-    time, uniform, primitive = (
-        walk.compute_mean(chance),
-        walk.compute_mean(None),
-        walk.compute_mean(None, 0),
-    )
-    if progress is not None:
-        progress(len(grid) + limit + 1, len(grid) + limit + 1)
-    return BestChance(
-        chance if time < primitive else 0.0, min(time, primitive), primitive, uniform
-    )
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A diffusion time estimated from samples: the mean over the walks, and an interval that holds the true value.
-
-    `confidence` is the probability that it does, `steps` the number of primitive steps in all walks.
-    """
-
-    mean: float
-    low: float
-    high: float
-    confidence: float
-    walks: int
-    steps: int
-
-
-def diffusion_estimate(
-    mdp: MDP,
-    options: OptionSet | None = None,
-    *,
-    option_chance: Chance = None,
-    stop_chance: float = 0.0,
-    walks: int = 100,
-    max_steps: int = 1_000_000_000,
-    confidence: float = 0.95,
-    rng: int | np.random.Generator = 0,
-    progress: Progress | None = None,
-) -> Estimate:
-    """Diffusion time of a state space too large for `diffusion_time`, by sampling (Appendix B).
-
-    Each walk starts in a random state and continues until it has touched *every* state, so it yields the steps to all
-    goals at once, also to the few that are hardest to reach and dominate the mean. The interval is Student's.
-
-    Parameters
-    ----------
-    mdp, options, option_chance, stop_chance
-        As in `diffusion_time`, without its limit.
-    walks : int, default 100
-        Number of independent walks, at least 2: the jobs of `parallel.run_jobs`.
-    max_steps : int, default 1e9
-        Steps after which a walk gives up. Then ValueError is raised: no interval would be valid.
-    confidence : float in (0, 1), default 0.95
-        Confidence level of the interval.
-    rng : int or Generator, default 0
-        Draws the walks.
-    progress : callable, optional
-        Called with walks done and walks in all.
-
-    Examples
-    --------
-    >>> import eigenoptions as eo
-    >>> estimate = diffusion_estimate(eo.maze("four-rooms"), walks=400)
-    >>> estimate.low < 620.769 < estimate.high
-    True
-    """
-    walks = check_int("walks", walks, 2, 10_000_000)
-    max_steps = check_int("max_steps", max_steps)
-    confidence = check_float("confidence", confidence, above=0, below=1)
-    walk = _Walk(mdp, options, option_chance, stop_chance)
-    table, kept = walk.table, walk.kept
-    generator = make_generator(rng)
-    jobs = np.transpose(
-        [
-            generator.integers(len(kept), size=walks),
-            generator.integers(2**63, size=walks),
-        ]
-    )
-    tables = make_tables(table, walk.policy, walk.option_chance, walk.stop_chance)
-    shared = {"tables": tables, "max_steps": max_steps, "numbers": kept}
-    means, steps = np.array(
-        run_jobs(_cover, jobs.tolist(), shared=shared, progress=progress)
-    ).T
-    low, high = map(float, mean_interval(means, confidence))
-    if np.ptp(means) == 0 and not (
-        table.n_actions == 1 and table.successors is not None
-    ):
-        low, high = -inf, inf  # that random walks agree says nothing about their spread
-    # A step touches one new state at most.
-    low = max(low, table.n_states / 2)
-    return Estimate(float(means.mean()), low, high, confidence, walks, int(steps.sum()))
-
-
-def _cover(
-    job: list[int], tables: Any, max_steps: int, numbers: NDArray[np.intp]
-) -> tuple[float, int]:
-    """Mean steps to the other states, and steps until the last of them, of one walk."""
-    (start, seed), touched = job, np.zeros(len(numbers), dtype=np.uint8)
-    total, steps = visit_states(tables, start, seed, touched, max_steps)
-    if not touched.all():
-        missing = _list_states(numbers[touched == 0])
-        raise ValueError(
-            f"a walk had not touched {missing} after {max_steps:,} steps: raise max_steps"
-        )
-    return total / (len(numbers) - 1), steps
-
-
-def mean_interval(samples: ArrayLike, confidence: float = 0.95) -> tuple[Array, Array]:
-    """Lower and upper end of Student's interval for the mean over the first axis; the mean itself for one sample.
-
-    >>> low, high = mean_interval([1.0, 2.0, 3.0])
-    >>> print(low.round(2), high.round(2))
-    -0.48 4.48
-    """
-    from scipy.stats import t
-
-    values = np.asarray(samples, dtype=float)
-    n, mean = len(values), values.mean(axis=0)
-    half = (
-        t.ppf((1 + confidence) / 2, n - 1) * values.std(axis=0, ddof=1) / np.sqrt(n)
-        if n > 1
-        else 0.0
-    )
-    return mean - half, mean + half
-
-
-class _Walk:
+class HittingSystem:
     """A random walk over the actions and the first n options of a set, which never ends, for any option chance."""
 
     def __init__(
@@ -394,7 +111,7 @@ class _Walk:
             left_out = np.setdiff1d(np.arange(mdp.n_states), kept)
             logger.warning(
                 "no diffusion time of %s: out of reach of the start",
-                _list_states(left_out),
+                list_states(left_out),
             )
             rows = (kept[:, None] * mdp.n_actions + np.arange(mdp.n_actions)).ravel()
             table, policy = MDP(table.transition[rows][:, kept]), policy[:, kept]
@@ -407,14 +124,14 @@ class _Walk:
             & reachable(table.transition, [0], backward=True)
         )
         if lost.any():
-            where = f"to or from {_list_states(kept[lost])}, seen from state {kept[0]}"
+            where = f"to or from {list_states(kept[lost])}, seen from state {kept[0]}"
             raise ValueError(
                 f"the diffusion time is infinite {where}; keep states that all reach each other"
             )
         for o, row in enumerate(policy if self.stop_chance == 0 else ()):
             lost = ~reachable(policy_transitions(table, row), row < 0, backward=True)
             if lost.any():
-                states = _list_states(kept[lost])
+                states = list_states(kept[lost])
                 raise ValueError(
                     f"option number {o} never terminates from {states}; give it a stop_chance"
                 )
@@ -437,7 +154,7 @@ class _Walk:
     def compute_mean(self, option_chance: float | None, n: int | None = None) -> float:
         """The diffusion time with the first n options; inf where they trap the walk."""
         try:
-            return _mean_pairs(self.solve(option_chance, n))
+            return mean_over_pairs(self.solve(option_chance, n))
         except OverflowError:
             return inf
 
@@ -577,10 +294,12 @@ def _try(function: Callable[..., Any], *arguments: Array) -> Array:
         return np.full_like(arguments[-1], np.nan)
 
 
-def _list_states(states: NDArray[np.intp]) -> str:
+def list_states(states: NDArray[np.intp]) -> str:
+    """The first few of some states, for a message."""
     few = ", ".join(map(str, states[:5])) + (", ..." if len(states) > 5 else "")
     return f"state {few}" if len(states) == 1 else f"{len(states)} states ({few})"
 
 
-def _mean_pairs(H: Array) -> float:
+def mean_over_pairs(H: Array) -> float:
+    """The mean over all ordered pairs of different states."""
     return float(H.sum() / (len(H) * (len(H) - 1)))

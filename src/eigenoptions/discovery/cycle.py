@@ -16,19 +16,19 @@ from typing import Any
 import numpy as np
 
 from eigenoptions._validation import check_int, make_generator
-from eigenoptions.discovery import derive_at_most, discover_samples
-from eigenoptions.discovery.goals import TooFewOptionsError
-from eigenoptions.discovery.methods import get_method
+from eigenoptions.data import Transitions
+from eigenoptions.discovery.discover import derive_at_most, discover_samples
+from eigenoptions.discovery.method import TooFewOptionsError, get_method
 from eigenoptions.discovery.sampling import (
     Samples,
     find_rare_transitions,
     sample_environment,
 )
 from eigenoptions.features import Map
-from eigenoptions.mdp import MDP, Transitions
+from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
-from eigenoptions.options.exploration import resolve_exploration
 from eigenoptions.options.linear import LinearOptionSet
+from eigenoptions.options.tuning import resolve_exploration
 from eigenoptions.options.walks import walk
 
 

@@ -13,18 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._validation import check_choice, check_int
 from eigenoptions.mdp import MDP
-from eigenoptions.options import OptionSet
-from eigenoptions.options.walks import (
-    continue_after_end,
-    make_tables,
-    stack_policies,
-    visit_states,
-)
-from eigenoptions.spectra.representations import uniform_walk
+from eigenoptions.mdp.chains import continue_after_end, find_recurrent_states
+from eigenoptions.options.records import OptionSet
+from eigenoptions.options.walks import make_tables, stack_policies, visit_states
 
 Mask = NDArray[np.bool_]
 # Pairs of an option chance and a stop chance.
@@ -130,16 +124,6 @@ def resolve_exploration(
         # The most careful pair: with 32 options it did no harm on any map that it was tried on.
         return Exploration(0.01, 0.05)
     return tune_exploration(options.mdp, options)
-
-
-def find_recurrent_states(mdp: MDP) -> Mask:
-    """``(S,)`` the largest set of states that a walk visits again and again: all of them are reachable from each."""
-    moves = uniform_walk(mdp).tocoo()
-    label = connected_components(moves, connection="strong")[1]
-    size = np.bincount(label)
-    before, after = label[moves.row], label[moves.col]
-    size[before[before != after]] = 0
-    return np.asarray(label == size.argmax())
 
 
 def walk_together(

@@ -18,16 +18,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csc_array, csr_array, eye_array, hstack, kron
+from scipy.sparse import csc_array, csr_array, eye_array, kron
 from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.sparse.linalg import splu
 from scipy.spatial import cKDTree
 
-from eigenoptions._validation import check_choice, check_float, check_int, check_real
-from eigenoptions.mdp import MDP, Transitions, graph, reachable
-from eigenoptions.mdp.transitions import read_spaces
+from eigenoptions._validation import check_choice, check_float, check_int
+from eigenoptions.data import Transitions
+from eigenoptions.data.spaces import read_spaces
+from eigenoptions.mdp import MDP, graph, reachable
 from eigenoptions.options import TERMINATE, Option, OptionSet, Purpose, eigenpurposes
 from eigenoptions.options.solver import first_best, solve
+from eigenoptions.planner.displacement import Displacement
+from eigenoptions.planner.grid import Grid, check_vectors, mean_rows
+from eigenoptions.planner.moves import count_moves
 from eigenoptions.spectra import spectrum
 
 __all__ = ["Planner"]
@@ -107,20 +111,20 @@ class Planner:
             )
         discrete = batch.action.ndim == 1 and batch.action.dtype.kind in "iu"
         self.centers: Array | None = None
-        self._grid: _Grid | None = None
-        self._model: _Displacement | None = None
+        self._grid: Grid | None = None
+        self._model: Displacement | None = None
         if batch.obs.ndim == 1:
             self.mdp = MDP.from_transitions(data if discrete else batch)
             seen = [batch.obs, batch.next_obs]
         else:
-            obs = _check_vectors("obs", batch.obs)
-            next_obs = _check_vectors("next_obs", batch.next_obs, obs.shape[1])
-            self._grid = _Grid(obs, next_obs, cell_size)
+            obs = check_vectors("obs", batch.obs)
+            next_obs = check_vectors("next_obs", batch.next_obs, obs.shape[1])
+            self._grid = Grid(obs, next_obs, cell_size)
             seen = [
                 self._grid.find(self._grid.cell(points)) for points in (obs, next_obs)
             ]
             both, n_states = np.concatenate([obs, next_obs]), len(self._grid.keys)
-            self.centers = _mean_rows(both, np.concatenate(seen), n_states)
+            self.centers = mean_rows(both, np.concatenate(seen), n_states)
             if discrete:
                 steps, n_actions = (
                     (seen[0], batch.action, seen[1]),
@@ -130,9 +134,9 @@ class Planner:
                     steps, n_states, n_actions, coords=self._grid.coords
                 )
             else:
-                self._model = _Displacement(obs, batch.action, next_obs)
+                self._model = Displacement(obs, batch.action, next_obs)
                 expected = obs + self._model.predict(batch.action)
-                self.mdp, self._targets = _count_moves(
+                self.mdp, self._targets = count_moves(
                     self._grid, obs, expected, next_obs, reversible
                 )
             self._find_homes(self._grid)
@@ -140,7 +144,7 @@ class Planner:
         self._policies: dict[int, list[int]] = {}
         self._potentials: dict[int, Array] = {}
 
-    def _find_homes(self, grid: _Grid, near: float = 2.0) -> None:
+    def _find_homes(self, grid: Grid, near: float = 2.0) -> None:
         """Let observations in cells that were never entered, or never left, belong to a near cell that was both."""
         self._near = near
         component = connected_components(self._walk, connection="strong")[1]
@@ -352,220 +356,3 @@ class Planner:
 
     def __repr__(self) -> str:
         return f"Planner({self.mdp.n_states} states, {self.mdp.n_actions} actions, {self._kind})"
-
-
-class _Grid:
-    """Cells with equal sides, numbered where the data are."""
-
-    def __init__(self, obs: Array, next_obs: Array, size: ArrayLike | None) -> None:
-        change = np.quantile(np.abs(next_obs - obs), 0.9, axis=0)
-        sides = np.asarray(
-            np.where(change > 0, 5.0 * change, 1.0) if size is None else size,
-            np.float64,
-        )
-        if not (np.isfinite(sides) & (sides > 0)).all() or sides.shape not in (
-            (),
-            change.shape,
-        ):
-            raise ValueError(
-                f"cell_size must be > 0, one number or {len(change)}, got {size!r}"
-            )
-        self.size: Array = np.broadcast_to(sides, change.shape)
-        self.low = np.minimum(obs.min(axis=0), next_obs.min(axis=0))
-        high = np.maximum(obs.max(axis=0), next_obs.max(axis=0))
-        # Two empty cells on each side, so that no neighbour of a cell is at the other end of the next row.
-        self.shape = np.floor((high - self.low) / self.size) + 5
-        if self.shape.prod() > 2**62:
-            raise ValueError(
-                f"cell_size {sides.tolist()} gives more than 2**62 cells: give a larger one"
-            )
-        self.strides = np.cumprod([1, *self.shape[:0:-1].astype(np.int64)])[::-1]
-        self.keys = np.unique(
-            np.concatenate([self.key(self.cell(obs)), self.key(self.cell(next_obs))])
-        )
-        self.corners = (
-            self.keys[:, None] // self.strides % self.shape.astype(np.int64) - 2
-        )
-        self.number = {
-            tuple(corner): i for i, corner in enumerate(self.corners.tolist())
-        }
-        # A map has rows and columns: the second coordinate rises, the first goes to the right.
-        plane = self.corners[:, ::-1] * [-1, 1] if len(change) == 2 else None
-        self.coords = None if plane is None else plane - plane.min(axis=0)
-        self._bounds = self.low.tolist(), self.size.tolist()
-
-    def cell(self, points: Array) -> NDArray[np.int64]:
-        return np.asarray(np.floor((points - self.low) / self.size), dtype=np.int64)
-
-    def corner(self, point: Array) -> tuple[int, ...]:
-        """As `cell`, fast for one point."""
-        columns = zip(point.tolist(), *self._bounds, strict=True)
-        return tuple(int((x - low) // side) for x, low, side in columns)
-
-    def key(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.asarray((cells + 2) @ self.strides)
-
-    def find(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Numbers of cells; -1 where there are no data."""
-        key = self.key(cells)
-        number = np.minimum(np.searchsorted(self.keys, key), len(self.keys) - 1)
-        return np.where(self.keys[number] == key, number, -1)
-
-
-class _Displacement:
-    """``next_obs - obs = B action + b``, fitted to the half of the steps that it explains best, for each coordinate."""
-
-    def __init__(self, obs: Array, action: Any, next_obs: Array) -> None:
-        action = _check_vectors(
-            "action", action[:, None] if action.ndim == 1 else action
-        )
-        rows = np.linspace(0, len(obs) - 1, min(len(obs), 20_000)).astype(np.int64)
-        inputs, change = (
-            np.column_stack([action[rows], np.ones(len(rows))]),
-            (next_obs - obs)[rows],
-        )
-        weights = np.empty((inputs.shape[1], obs.shape[1]))
-        for j, target in enumerate(change.T):
-            kept = np.abs(target) <= 3.0 * np.median(np.abs(target))
-            for _ in range(30):
-                weights[:, j] = np.linalg.lstsq(inputs[kept], target[kept], rcond=None)[
-                    0
-                ]
-                residual = np.abs(target - inputs @ weights[:, j])
-                kept = residual <= np.median(residual)
-        self.B, self.b = weights[:-1].T, weights[-1]
-        self.inverse = np.linalg.pinv(self.B)
-        self.low, self.high = action.min(axis=0), action.max(axis=0)
-        reach = np.maximum(np.maximum(-self.low, self.high), 1e-300)
-        limits = (
-            np.where(self.high > 0, self.high, reach),
-            -np.where(self.low < 0, -self.low, reach),
-        )
-        self.rates = np.concatenate([self.inverse / limit[:, None] for limit in limits])
-
-    def predict(self, action: Any) -> Array:
-        return np.asarray(np.reshape(action, (len(action), -1)) @ self.B.T + self.b)
-
-    def count_steps(self, displacement: Array) -> float:
-        """The number of largest steps that lead as far."""
-        return float(max(self.rates.dot(displacement).tolist()))
-
-    def aim(
-        self, point: Array, target: Any, border: Array | None = None, near: float = 0.1
-    ) -> Array:
-        """The action that leads straight to a target; if it takes several steps, first within `near` of the border."""
-        displacement = target - point - self.b
-        n_steps = self.count_steps(displacement)
-        if (
-            n_steps > 1.0
-            and border is not None
-            and self.count_steps(border - point) > near
-        ):
-            return self.aim(point, border)
-        action = self.inverse.dot(displacement) / max(n_steps, 1.0)
-        return np.asarray(np.minimum(np.maximum(action, self.low), self.high))
-
-
-def _count_moves(
-    grid: _Grid, obs: Array, expected: Array, next_obs: Array, reversible: bool
-) -> tuple[MDP, Array]:
-    """Table of cells by the neighbour that was aimed at, and the place ``(S, A, d)`` to aim at for each move."""
-    S, moves = len(grid.keys), _neighbour_moves(obs.shape[1])
-    before, after = grid.find(grid.cell(obs)), grid.find(grid.cell(next_obs))
-    A, rows = len(moves), np.arange(S * len(moves))
-    neighbour = grid.find(grid.corners[:, None] + moves)
-    # The number of a move among all, that of staying (A / 2) included.
-    aim = (np.clip(grid.cell(expected) - grid.cell(obs), -1, 1) + 1) @ 3 ** np.arange(
-        obs.shape[1]
-    )[::-1]
-    jumped = (np.abs(next_obs - expected) > grid.size).any(axis=1)
-    aimed = (aim != A // 2) & ~jumped
-    row = (before * A + aim - (aim > A // 2))[aimed]
-    counts = csr_array((np.ones(len(row)), (row, after[aimed])), shape=(S * A, S))
-    if reversible:
-        state, move = np.nonzero(neighbour >= 0)
-        to = neighbour[state, move]
-        back = np.asarray(counts[to * A + A - 1 - move, state]).ravel()
-        counts = csr_array(
-            counts + csr_array((back, (state * A + move, to)), shape=counts.shape)
-        )
-    # Where others crossed the border, on the way there or back: a straight line to it meets no corner of a wall.
-    arrived = neighbour.ravel()[row] == after[aimed]
-    crossed, forth = np.flatnonzero(aimed)[arrived], row[arrived]
-    places = np.concatenate([next_obs[crossed], obs[crossed]])
-    number = np.concatenate([forth, after[crossed] * A + A - 1 - forth % A])
-    middles = grid.low + (grid.corners[:, None] + moves + 0.5) * grid.size
-    seen = (np.bincount(number, minlength=S * A) > 0).reshape(S, A, 1)
-    targets = np.where(
-        seen, _mean_rows(places, number, S * A).reshape(middles.shape), middles
-    )
-    # A straight line to a diagonal neighbour may lead through a third cell, whose policy leads back: leave the cell
-    # where others did, on this way or back. NaN: on other moves there is no border to go by.
-    diagonal = (np.abs(moves).sum(axis=1) > 1)[:, None] & seen
-    borders = np.where(diagonal, targets[neighbour, np.arange(A)[::-1]], np.nan)
-    targets = np.stack([targets, borders], axis=2)
-    # One failure more than was seen: a move that succeeded once is not certain, and one never tried stays.
-    failure = csr_array((np.ones(S * A), (rows, rows // A)), shape=counts.shape)
-    table = csr_array(
-        (counts + failure).multiply(1.0 / (counts.sum(axis=1) + 1.0)[:, None])
-    )
-    n_jumps = np.bincount(before[jumped], minlength=S)
-    if n_jumps.any():
-        # Adjacent cells with jumps share where these lead: few were seen in each, and luck must not look like a chance.
-        state, move = np.nonzero(
-            (neighbour >= 0) & (n_jumps > 0)[:, None] & (n_jumps[neighbour] > 0)
-        )
-        touching = csr_array(
-            (np.ones(len(state)), (state, neighbour[state, move])), shape=(S, S)
-        )
-        region = connected_components(touching, directed=False)[1]
-        jumps = csr_array(
-            (np.ones(jumped.sum()), (region[before[jumped]], after[jumped])),
-            shape=(S, S),
-        )
-        jumps = csr_array(
-            jumps.multiply(1.0 / np.maximum(jumps.sum(axis=1), 1.0)[:, None])
-        )[region]
-        exits = np.bincount(before[(before != after) | jumped], minlength=S)
-        share = (n_jumps / np.maximum(exits, 1))[rows // A, None]
-        table = table.multiply(1.0 - share) + jumps[rows // A].multiply(share)
-        # The last action goes where others jumped: only a part of the cell may jump.
-        jumps = jumps + eye_array(S).multiply((n_jumps == 0)[:, None])
-        table = csr_array(hstack([table.reshape(S, A * S), jumps]).reshape(-1, S))
-        targets = np.insert(targets, A, np.nan, axis=1)
-        targets[:, A, 0] = _mean_rows(obs[jumped], before[jumped], S)
-    table.eliminate_zeros()
-    return MDP(table, coords=grid.coords), targets
-
-
-def _neighbour_moves(d: int) -> NDArray[np.int64]:
-    """``(3**d - 1, d)`` the steps to all neighbouring cells; the last one is minus the first one, and so on."""
-    if d > 4:
-        raise ValueError(
-            f"obs may have 4 columns if actions are vectors, got {d}: keep the position"
-        )
-    moves = np.array(np.meshgrid(*[(-1, 0, 1)] * d, indexing="ij")).reshape(d, -1).T
-    return np.delete(moves, len(moves) // 2, axis=0)
-
-
-def _mean_rows(points: Array, number: NDArray[np.int64], n: int) -> Array:
-    """Mean of the points with each number below n."""
-    count = np.maximum(np.bincount(number, minlength=n), 1)
-    return np.stack(
-        [np.bincount(number, column, minlength=n) / count for column in points.T],
-        axis=1,
-    )
-
-
-def _check_vectors(name: str, array: Any, width: int | None = None) -> Array:
-    vectors = np.asarray(check_real(name, array), dtype=np.float64)
-    if vectors.ndim != 2 or width not in (None, vectors.shape[1]):
-        raise ValueError(
-            f"{name} must have shape (N, {width or 'd'}), got {vectors.shape}: flatten each"
-        )
-    bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
-    if len(bad):
-        raise ValueError(
-            f"{name} must be finite, got {vectors[bad[0]]} in row {bad[0]}: leave it out"
-        )
-    return vectors

@@ -1,30 +1,65 @@
-"""Goals of options: local maxima of a score on a graph, and purposes that lead to single states."""
+"""Purposes: eigenvectors, goals, and the first maximum of a score."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from itertools import count
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
+from eigenoptions._validation import (
+    check_type,
+)
 from eigenoptions.mdp import MDP
-from eigenoptions.options import Purpose
-
-# Relative difference up to which two scores are equal: far above rounding, far below true differences.
-TIE = 1e-9
+from eigenoptions.options.records import Purpose
+from eigenoptions.spectra import Spectrum
+from eigenoptions.spectra.laplacian import OPERATORS
 
 Array = NDArray[np.float64]
 
 
-class TooFewOptionsError(ValueError):
-    """A method has fewer options than were asked for; `available` is how many there are."""
+T = TypeVar("T")
 
-    def __init__(self, message: str, available: int) -> None:
-        super().__init__(message)
-        self.available = available
+
+def eigenpurposes(
+    spectrum: Spectrum, *, both_signs: bool = True, skip_zero: bool = True
+) -> list[Purpose]:
+    """Eigenpurposes of a spectrum, in order of eigenvalue, + before - (Definition 3.1).
+
+    Parameters
+    ----------
+    spectrum : Spectrum
+        The eigenvectors.
+    both_signs : bool, default=True
+        Whether to negate each eigenvector, too, as in the paper.
+    skip_zero : bool, default=True
+        Leave out eigenvalue zero, which has no direction. Labels count it as the paper does: the first is ``e2+``,
+        also where a spectrum of features holds no constant function.
+
+    Examples
+    --------
+    >>> import eigenoptions as eo
+    >>> W = eo.graph(eo.maze("four-rooms"))
+    >>> [p.label for p in eigenpurposes(eo.spectrum(W, k=3))]
+    ['e2+', 'e2-', 'e3+', 'e3-']
+    """
+    check_type("spectrum", spectrum, Spectrum, "call spectrum(graph(mdp))")
+    first = 1 if spectrum.n_zero or spectrum.operator in OPERATORS else 2
+    eigenpairs = list(
+        zip(count(first), spectrum.vectors.T, spectrum.values.tolist(), strict=False)
+    )
+    return [
+        Purpose(sign * vector, index=i, sign=sign, eigenvalue=value)
+        for i, vector, value in eigenpairs[spectrum.n_zero if skip_zero else 0 :]
+        for sign in ((1, -1) if both_signs else (1,))
+    ]
+
+
+# Relative difference up to which two scores are equal: far above rounding, far below true differences.
+TIE = 1e-9
 
 
 def make_goal_purposes(mdp: MDP, goals: Iterable[int]) -> list[Purpose]:
@@ -73,38 +108,3 @@ def find_first_maximum(score: Array, scale: float | None = None) -> int:
     """
     scale = float(np.abs(score).max(initial=0.0)) if scale is None else scale
     return int(np.argmax(score >= score.max() - TIE * scale))
-
-
-def take_first(
-    n_options: int | None,
-    candidates: list[Any],
-    what: str,
-    remedy: str = "ask for fewer",
-) -> list[Any]:
-    """The first `n_options` candidates, None for all; TooFewOptionsError where there are fewer."""
-    if n_options is not None and n_options > len(candidates):
-        limit = f"1..{len(candidates)}, the number of {what}"
-        raise TooFewOptionsError(
-            f"n_options must be in {limit}, got {n_options}; {remedy}", len(candidates)
-        )
-    return candidates[:n_options]
-
-
-def find_connected_states(mdp: MDP, W: csr_array, method: str) -> NDArray[np.intp]:
-    """The states of the graph that have a neighbour; TooFewOptionsError unless they are connected.
-
-    >>> import eigenoptions as eo
-    >>> mdp = eo.maze("...#.")
-    >>> find_connected_states(mdp, eo.graph(mdp), "covering").tolist()
-    [0, 1, 2]
-    """
-    component = connected_components(W, directed=False)[1]
-    size = np.bincount(component)
-    n_components = int((size > 1).sum())
-    if n_components != 1:
-        raise TooFewOptionsError(
-            f"method {method!r} needs a connected graph, but {mdp!r} has {n_components} components of several "
-            'states: discover options on each component, or use method="eigen"',
-            0,
-        )
-    return np.flatnonzero(size[component] > 1)

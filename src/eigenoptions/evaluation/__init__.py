@@ -1,0 +1,17 @@
+"""What options are worth: hitting times, diffusion times, estimates."""
+
+from eigenoptions.evaluation.diffusion import (
+    best_option_chance,
+    diffusion_curve,
+    diffusion_time,
+)
+from eigenoptions.evaluation.estimates import diffusion_estimate
+from eigenoptions.evaluation.hitting import hitting_times
+
+__all__ = [
+    "diffusion_time",
+    "diffusion_curve",
+    "hitting_times",
+    "best_option_chance",
+    "diffusion_estimate",
+]

@@ -1,0 +1,5 @@
+"""Goals from logged data."""
+
+from eigenoptions.planner.planner import Planner
+
+__all__ = ["Planner"]
