@@ -41,7 +41,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 import eigenoptions
-from eigenoptions.options.storage import write_atomically
+from eigenoptions.options.files import write_atomically
 from eigenoptions.parallel import run_jobs, using
 
 Data = dict[str, pd.DataFrame]

@@ -24,7 +24,7 @@ from rich.table import Table
 from rich.text import Text
 
 from eigenoptions import __version__
-from eigenoptions.options.storage import write_atomically
+from eigenoptions.options.files import write_atomically
 from eigenoptions.plots.figures import STYLE
 from reproduction import lab as thresholds
 from reproduction.lab import VERDICTS, Block, Claim, Data, Experiment, Lab

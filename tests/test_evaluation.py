@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from scipy.sparse import diags_array
 
 import eigenoptions as eo
-from eigenoptions import evaluation
 from eigenoptions.evaluation import (
     best_option_chance,
     diffusion_curve,
     diffusion_estimate,
     diffusion_time,
+    hitting,
     hitting_times,
 )
 from eigenoptions.evaluation.intervals import mean_interval
@@ -272,7 +272,7 @@ def test_hitting_times_equal_the_slow_twin(
         assume(False)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            evaluation, "MAX_ERROR", -1.0
+            hitting, "MAX_ERROR", -1.0
         )  # by elimination instead of the inverse
         eliminated = hitting_times(
             mdp, options, option_chance=option_chance, stop_chance=stop_chance
@@ -296,7 +296,7 @@ def test_hitting_times_do_not_depend_on_the_size_of_blocks(
         hitting_times(four_rooms, options),
         best_option_chance(four_rooms, options).chance,
     )
-    monkeypatch.setattr(evaluation, "BLOCK_SIZE", size * 104)
+    monkeypatch.setattr(hitting, "BLOCK_SIZE", size * 104)
     np.testing.assert_allclose(hitting_times(four_rooms, options), times, rtol=1e-9)
     assert best_option_chance(four_rooms, options).chance == pytest.approx(
         best, rel=1e-6

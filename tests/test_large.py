@@ -10,7 +10,7 @@ from matplotlib.image import imread
 
 import eigenoptions as eo
 from eigenoptions import parallel, plots
-from eigenoptions.mdp import maps
+from eigenoptions.mdp.mazes import perfect_map
 from eigenoptions.spectra import laplacian
 
 
@@ -38,7 +38,7 @@ def bytes_of(options: eo.OptionSet) -> tuple[bytes, ...]:
 
 
 def test_a_large_maze_goes_all_the_way(tmp_path: Path) -> None:
-    mdp = eo.maze(maps.perfect_map(150, 150))
+    mdp = eo.maze(perfect_map(150, 150))
     assert mdp.n_states > 40_000
     calls, progress = told()
     options = eo.discover(mdp, n_options=12, progress=progress)
@@ -61,7 +61,7 @@ def test_a_large_maze_goes_all_the_way(tmp_path: Path) -> None:
 def test_the_spectrum_says_how_far_it_is() -> None:
     for side, least in ((5, 1), (20, 20)):  # dense, and sparse
         calls, progress = told()
-        W = eo.graph(eo.maze(maps.perfect_map(side, side)))
+        W = eo.graph(eo.maze(perfect_map(side, side)))
         found = eo.spectrum(W, 8, progress=progress)
         assert len(calls) >= least
         assert all(0 < done <= total for done, total in calls)

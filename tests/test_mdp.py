@@ -14,7 +14,8 @@ from scipy.sparse import coo_array, csr_array, csr_matrix
 
 import eigenoptions as eo
 from eigenoptions._validation import readonly
-from eigenoptions.mdp import distance, maps, reachable
+from eigenoptions.mdp import distance, reachable
+from eigenoptions.mdp.mazes import perfect_map, rooms_map
 
 FOUR_ROOMS = """\
 #############
@@ -149,12 +150,9 @@ def test_maze_bad_file_raises(tmp_path):
 def test_generated_mazes_are_their_maps():
     mdp = eo.maze("rooms:3x2", rng=5)
     assert mdp.name == "rooms:3x2"
-    assert mdp.fingerprint == eo.maze(maps.rooms_map(3, 2, rng=5)).fingerprint
+    assert mdp.fingerprint == eo.maze(rooms_map(3, 2, rng=5)).fingerprint
     assert mdp.fingerprint != eo.maze("rooms:3x2").fingerprint
-    assert (
-        eo.maze("perfect:4x4").fingerprint
-        == eo.maze(maps.perfect_map(4, 4)).fingerprint
-    )
+    assert eo.maze("perfect:4x4").fingerprint == eo.maze(perfect_map(4, 4)).fingerprint
     assert eo.maze("open:4x5").n_states == 20
 
 

@@ -14,7 +14,7 @@ from safetensors.numpy import load, save
 import eigenoptions as eo
 from eigenoptions.features import Raw
 from eigenoptions.options import OptionSet, Purpose
-from eigenoptions.options.storage import read_arrays, write_arrays
+from eigenoptions.options.files import read_arrays, write_arrays
 from tests.tables import make_slippery
 
 
@@ -178,7 +178,7 @@ def test_files_of_other_programs_kinds_and_versions_are_refused(
     write_arrays(path, "results", {}, {"policy": options.policy})
     with pytest.raises(ValueError, match="results"):
         eo.load_options(path)
-    monkeypatch.setattr("eigenoptions.options.storage.FORMAT", 99)
+    monkeypatch.setattr("eigenoptions.options.files.FORMAT", 99)
     options.save(path)
     monkeypatch.undo()
     with pytest.raises(ValueError, match="format 99"):
@@ -262,7 +262,7 @@ def test_write_on_a_full_disk_leaves_the_old_file(options, file):
     """A limit on file sizes stands for a full disk."""
     code = (
         "import resource, signal, sys\n"
-        "from eigenoptions.options.storage import write_atomically\n"
+        "from eigenoptions.options.files import write_atomically\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
         "try:\n"

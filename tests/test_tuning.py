@@ -9,7 +9,7 @@ import eigenoptions as eo
 from eigenoptions.envs import MazeEnv
 from eigenoptions.features import Raw
 from eigenoptions.mdp.chains import continue_after_end, find_recurrent_states
-from eigenoptions.options import OptionSet, Purpose, exploration
+from eigenoptions.options import OptionSet, Purpose, tuning
 from eigenoptions.options.tuning import (
     Exploration,
     mean_first_visit,
@@ -83,7 +83,7 @@ def test_tuning_takes_no_more_steps_than_it_may(monkeypatch):
         taken.append(steps)
         return total, steps
 
-    monkeypatch.setattr(exploration, "visit_states", count_steps)
+    monkeypatch.setattr(tuning, "visit_states", count_steps)
     options = eo.discover(mdp, 16)
     found = tune_exploration(mdp, options, max_steps=200_000)
     assert (

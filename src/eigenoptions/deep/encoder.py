@@ -45,7 +45,8 @@ class Encoder(FeatureMap):
     Examples
     --------
     >>> from eigenoptions.deep import learn
-    >>> from eigenoptions.mdp import Transitions, maze
+    >>> from eigenoptions.data import Transitions
+    >>> from eigenoptions.mdp import maze
     >>> from eigenoptions.options.walks import walk
     >>> rooms = maze("four-rooms")
     >>> steps = walk(rooms, 5000)

@@ -18,7 +18,13 @@ from numpy.typing import NDArray
 
 from eigenoptions._text import printable
 from eigenoptions._validation import Record, check_float, check_int, readonly
-from eigenoptions.features import Map, add_batch_axis, compute_features
+from eigenoptions.features import (
+    Map,
+    add_batch_axis,
+    compute_features,
+    features_to_dict,
+)
+from eigenoptions.options.files import Arrays
 from eigenoptions.options.lookahead import Clones, Restore, Save
 from eigenoptions.options.records import (
     TERMINATE,
@@ -219,6 +225,22 @@ class LinearOptionSet(Record, OptionSequence[LinearOption]):
         return replace(
             self, model=model, weights=None, basis=None, provenance=provenance
         )
+
+    def _describe_file(self) -> tuple[str, dict[str, Any], Arrays]:
+        """Vectors e (n, d), thresholds (n,), weights (n, A, p), and the feature maps."""
+        header: dict[str, Any] = {
+            "n_actions": self.n_actions,
+            "patience": self.patience,
+            "stop_chance": self.stop_chance,
+        }
+        arrays: Arrays = {"directions": self.directions, "threshold": self.threshold}
+        if self.weights is not None:
+            arrays["weights"] = self.weights
+        for name, features in (("features", self.features), ("basis", self.basis)):
+            header[name] = features_to_dict(features)
+            for part, array in getattr(features, "arrays", {}).items():
+                arrays[f"{name}.{part}"] = array
+        return "linear options", header, arrays
 
     def _make_option(self, i: int) -> LinearOption:
         return LinearOption(self[[i]], self.purposes[i])

@@ -6,6 +6,7 @@ TERMINATE where it ends and may not start; `solver.solve` computes an `OptionSet
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
@@ -33,6 +34,7 @@ from eigenoptions._validation import (
     suggest_name,
 )
 from eigenoptions.mdp import MDP
+from eigenoptions.options.files import Arrays, write_arrays
 
 TERMINATE = -1
 T = TypeVar("T")
@@ -174,6 +176,10 @@ class OptionSequence(Sequence[T]):
     def _make_option(self, i: int) -> T:
         raise NotImplementedError
 
+    def _describe_file(self) -> tuple[str, dict[str, Any], Arrays]:
+        """Kind, header and arrays of a file of these options."""
+        raise NotImplementedError
+
     @overload
     def __getitem__(self, index: int | str) -> T: ...
     @overload
@@ -193,15 +199,32 @@ class OptionSequence(Sequence[T]):
 
     def save(self: Any, path: str | Path) -> None:
         """Write a safetensors file, completely or not at all; `load_options` reads it."""
-        from eigenoptions.options.storage import save_options
-
-        save_options(self, path)
+        kind, header, arrays = self._describe_file()
+        header["provenance"] = self.provenance
+        header["purposes"] = [_describe_purpose(purpose) for purpose in self.purposes]
+        write_arrays(path, kind, header, arrays)
 
     def list_labels(self) -> str:
         """The first labels, for a line of text."""
         return printable(", ".join(self.labels[:6])) + (
             ", ..." if len(self) > 6 else ""
         )
+
+
+def _describe_purpose(purpose: Purpose) -> dict[str, Any]:
+    """The fields of a purpose that a file keeps, without those that say nothing."""
+    fields = {
+        "label": purpose.label,
+        "index": purpose.index,
+        "sign": purpose.sign,
+        "goal": purpose.goal,
+    }
+    described: dict[str, Any] = {
+        name: value for name, value in fields.items() if value is not None
+    }
+    if not np.isnan(purpose.eigenvalue):
+        described["eigenvalue"] = purpose.eigenvalue
+    return described
 
 
 def check_purposes(purposes: Sequence[Purpose]) -> tuple[Purpose, ...]:
@@ -413,6 +436,35 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
             raise ValueError(
                 f"options of another state space: {wrong}; discover options on it"
             )
+
+    def _describe_file(self) -> tuple[str, dict[str, Any], Arrays]:
+        """Policies and values (n, S), and the MDP with its table in csr format."""
+        mdp = self.mdp
+        header: dict[str, Any] = {"state_space": mdp.fingerprint}
+        header["mdp"] = {
+            "start": mdp.start,
+            "goal": mdp.goal,
+            "name": mdp.name,
+            "legend": mdp.legend,
+        }
+        arrays: Arrays = {
+            "policy": self.policy,
+            "value": self.value,
+            "transition.data": mdp.transition.data,
+            "transition.indices": mdp.transition.indices,
+            "transition.indptr": mdp.transition.indptr,
+        }
+        if mdp.coords is not None:
+            arrays["mdp.coords"] = mdp.coords
+        if mdp.reward is not None:
+            arrays["mdp.reward"] = mdp.reward
+
+        # A key that is a function cannot be written, and without it states are of no use.
+        if mdp.recognition and isinstance(mdp.recognition["by"], str):
+            header["mdp"]["recognition"] = mdp.recognition
+            states = json.dumps(list(mdp.states or ()))
+            arrays["mdp.states"] = np.frombuffer(states.encode(), dtype=np.uint8)
+        return "options", header, arrays
 
     def _make_option(self, i: int) -> Option:
         return Option(self.mdp, self.policy[i], self.value[i], self.purposes[i])

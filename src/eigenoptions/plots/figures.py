@@ -19,7 +19,7 @@ from eigenoptions._validation import check_float, check_type
 from eigenoptions.learning import LearningRecord
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
-from eigenoptions.options.storage import write_atomically
+from eigenoptions.options.files import write_atomically
 from eigenoptions.plots.axes import (
     compute_moves,
     draw_curves,
