@@ -21,9 +21,10 @@ from eigenoptions.evaluation import (
 )
 from eigenoptions.evaluation.intervals import mean_interval
 from eigenoptions.mdp import reachable
+from eigenoptions.mdp.chains import find_ends
 from eigenoptions.options import OptionSet
 from eigenoptions.options.tuning import tune_exploration
-from eigenoptions.options.walks import find_ends, make_tables, visit_states
+from eigenoptions.options.walks import make_tables, visit_states
 
 PAPER = {"four-rooms": 620.769, "open-room": 271.965, "i-maze": 246.222}
 
