@@ -81,6 +81,10 @@ def find_violations(package: Path) -> Iterator[str]:
                 yield f"{where}: relative import"
             elif top in OWNERS and entry not in OWNERS[top]:
                 yield f"{where}: {entry} may not import {top}"
+            elif name == "eigenoptions":
+                # The package itself, which loads every public name when it is used.
+                if entry != "cli":
+                    yield f"{where}: {entry} may not import the whole package"
             elif top == "eigenoptions" and other != "__version__":
                 allowed = entry in ("__init__", "__main__", other) or LAYER.get(
                     other, 99
@@ -102,6 +106,7 @@ def test_imports_point_down_and_dependencies_have_one_owner() -> None:
         ("envs/a.py", "from reproduction.lab import Lab"),
         ("options.py", "from .mdp import MDP"),
         ("surprise.py", "import eigenoptions.mdp"),
+        ("studio.py", "import eigenoptions as eo"),
     ],
 )
 def test_planted_violation_is_found(tmp_path: Path, file: str, text: str) -> None:

@@ -9,15 +9,21 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import numpy as np
 import pytest
 
 import eigenoptions as eo
-from eigenoptions.cli import COMMANDS, EXAMPLES, main
+from eigenoptions.cli import commands, main
 from eigenoptions.cli.maps import draw_cells
+from eigenoptions.cli.program import load_commands, make_parser
+from eigenoptions.mdp.mazes import open_map
+from eigenoptions.studio import write_studio
+from eigenoptions.studio.server import make_server
 
 COMMAND = [sys.executable, "-m", "eigenoptions"]
 
@@ -308,23 +314,43 @@ def test_every_next_command_runs(capsys, tmp_path, monkeypatch):
     assert len(seen) >= 6
 
 
-def test_help_lists_commands_methods_and_examples_that_parse(capsys, monkeypatch):
+def test_help_lists_the_commands(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     code, out, _ = run(capsys, "--help")
     assert code == 0
-    assert all(f"\n  {command} " in out for command in COMMANDS)
+    for name, command in load_commands().items():
+        assert f"\n  {name:9}  {command.SUMMARY}\n" in out
     assert max(map(len, out.splitlines())) <= 85
+
     assert run(capsys, "")[1] == out
-    for command, example in EXAMPLES.items():
-        code, out, _ = run(capsys, f"{command} --help")
-        assert code == 0
-        assert f"  eigenoptions {example}\n" in out
-        assert "None" not in out
-    text = " ".join(run(capsys, "discover --help")[1].split()).replace(
-        "- ", "-"
-    )  # wrapped at hyphens
-    assert all(name in text for name in eo.methods())
     assert run(capsys, "--version")[:2] == (0, f"eigenoptions {eo.__version__}\n")
+
+
+@pytest.mark.parametrize("name", load_commands())
+def test_help_of_a_command_has_examples_that_parse(capsys, name):
+    command = load_commands()[name]
+    code, out, _ = run(capsys, f"{name} --help")
+    assert code == 0
+    assert "None" not in out
+    for example in command.EXAMPLES:
+        assert f"  eigenoptions {example}\n" in out
+        words = shlex.split(example)
+        assert make_parser(words).parse_args(words).command == name
+
+
+def test_help_lists_the_methods(capsys):
+    out = run(capsys, "discover --help")[1]
+    # Lines are wrapped at hyphens, too.
+    text = " ".join(out.split()).replace("- ", "-")
+    assert all(name in text for name in eo.methods())
+
+
+def test_every_file_of_the_folder_is_a_command_with_a_position_of_its_own():
+    files = Path(commands.__file__).parent.glob("*.py")
+    names = {file.stem for file in files if file.stem != "__init__"}
+    assert names == set(load_commands())
+    positions = [command.POSITION for command in load_commands().values()]
+    assert positions == sorted(set(positions))
 
 
 @pytest.mark.parametrize(
@@ -410,19 +436,17 @@ def test_a_closed_pipe_is_quiet():
 def test_ctrl_c_ends_with_130_and_one_line(tmp_path: Path):
     """The real command, while it learns: about a minute, of which the first steps are taken."""
     line = [
-        *[
-            "learn",
-            "four-rooms",
-            "-n",
-            "4",
-            "--runs",
-            "2000",
-            "--episodes",
-            "2000",
-            "--out",
-        ],
-        str(tmp_path / "out"),
+        "learn",
+        "four-rooms",
+        "-n",
+        "4",
+        "--runs",
+        "2000",
+        "--episodes",
+        "2000",
+        "--out",
     ]
+    line.append(str(tmp_path / "out"))
     env = {
         **os.environ,
         "FORCE_COLOR": "1",
@@ -450,6 +474,41 @@ def test_a_terminal_without_unicode_gets_question_marks():
     env = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = subprocess.run([*COMMAND, "mazes"], env=env, capture_output=True, check=True)
     assert b"?????" in done.stdout
+
+
+def test_studio_serves_on_this_machine_until_ctrl_c():
+    line = ["studio", "i-maze", "--no-browser", "--port", "0"]
+    with subprocess.Popen(
+        [*COMMAND, *line], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        printed = process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert re.match(r"http://127\.0\.0\.1:\d+/", printed)
+    assert (process.returncode, err) == (0, "")
+
+
+def test_studio_is_written_with_its_mazes_and_served(capsys, tmp_path):
+    code, out, _ = run(capsys, f"studio i-maze --out {tmp_path}")
+    assert (code, out) == (0, f"wrote {tmp_path / 'index.html'}\n")
+    content = json.loads((tmp_path / "mazes.json").read_text())
+    assert [maze["name"] for maze in content["mazes"]] == eo.mazes()
+    opened = eo.maze("\n".join(content["maze"]))
+    assert opened.fingerprint == eo.maze("i-maze").fingerprint
+
+    with make_server(tmp_path) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/engine.js"
+        with urlopen(address) as answer:
+            assert answer.headers.get_content_type() == "text/javascript"
+        server.shutdown()
+
+
+def test_write_studio_refuses_mazes_that_cannot_be_drawn(tmp_path):
+    with pytest.raises(ValueError, match="64"):
+        write_studio(tmp_path / "page", open_map(2, 70))
+    assert not (tmp_path / "page").exists()
 
 
 def test_draw_cells_colours_levels_trail_and_terminations():

@@ -5,14 +5,8 @@ from __future__ import annotations
 import base64
 import re
 import shutil
-import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
-from functools import partial
-from http.server import ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +16,8 @@ import eigenoptions as eo
 from eigenoptions._text import draw_arrows, find_moves
 from eigenoptions.cli import main
 from eigenoptions.mdp.mazes import open_map, perfect_map, rooms_map
-from eigenoptions.studio import _Handler, draw_rows, write_studio
+from eigenoptions.studio.folder import draw_rows
+from eigenoptions.studio.server import make_server
 
 BROWSER = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))),
@@ -66,9 +61,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The written folder, served by a plain web server."""
     folder = tmp_path_factory.mktemp("studio")
     assert main(["studio", "--out", str(folder)]) == 0
-    server = ThreadingHTTPServer(
-        ("127.0.0.1", 0), partial(_Handler, directory=str(folder))
-    )
+    server = make_server(folder)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/"
     server.shutdown()
@@ -513,34 +506,3 @@ def test_every_view_fits_and_every_control_has_a_name(open_page, width, scheme):
     nameless = page.evaluate("""[...document.querySelectorAll("button, input, select, textarea")].filter((e) =>
         !e.textContent.trim() && !e.getAttribute("aria-label") && !e.labels?.length).map((e) => e.outerHTML)""")
     assert nameless == []
-
-
-# The command.
-
-
-def test_studio_serves_on_this_machine_until_ctrl_c():
-    args = [
-        sys.executable,
-        "-m",
-        "eigenoptions",
-        "studio",
-        "i-maze",
-        "--no-browser",
-        "--port",
-        "0",
-    ]
-    with subprocess.Popen(
-        args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
-    assert re.match(r"http://127\.0\.0\.1:\d+/", line)
-    assert (process.returncode, err) == (0, "")
-
-
-def test_write_studio_refuses_mazes_that_cannot_be_drawn(tmp_path: Path):
-    with pytest.raises(ValueError, match="64"):
-        write_studio(tmp_path / "page", open_map(2, 70))
-    assert not (tmp_path / "page").exists()

@@ -1,128 +1,209 @@
-"""What commands print: results on standard output, notes and progress on standard error."""
+"""What commands print: results on standard output, the rest on standard error.
+
+Texts are wrapped and coloured on a terminal. Elsewhere (a pipe, a file, ``NO_COLOR``)
+they are plain lines.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
-import os
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING, Any
 
 from eigenoptions._text import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.progress import Progress, TaskID
+    from rich.text import Text
+
+
+def make_console() -> Console:
+    """Make the console of standard output, which tests replace."""
+    from rich.console import Console
+
+    return Console(highlight=False)
 
 
 @cache
 def get_error_console() -> Console:
-    """The console of notes and progress: one for both, so that a note does not break a progress bar."""
+    """The console of standard error: one for all, so that notes do not break a bar."""
+    from rich.console import Console
+
     return Console(stderr=True, highlight=False)
 
 
-def print_line(
-    text: str | Text, style: str = "", console: Console | None = None
-) -> None:
+def has_color() -> bool:
+    """Whether standard output shows colours."""
+    console = make_console()
+    return console.color_system is not None and not console.no_color
+
+
+def print_line(text: str, style: str = "", console: Console | None = None) -> None:
     """Print a text: wrapped at words on a terminal, as one line elsewhere."""
-    console = console or Console(highlight=False)
-    line = Text(printable(text), style=style) if isinstance(text, str) else text
-    console.print(line, soft_wrap=not console.is_terminal)
+    from rich.text import Text
+
+    if console is None:
+        console = make_console()
+    console.print(
+        Text(printable(text), style=style),
+        soft_wrap=not console.is_terminal,
+    )
 
 
 def print_paragraph(text: str, style: str = "") -> None:
-    """Print a paragraph and an empty line."""
+    """Print a text and an empty line."""
     print_line(text, style)
     print()
 
 
-def print_log() -> None:
-    """Print the library's warnings on standard error, each of them once."""
-    get_error_console.cache_clear()
-    printed: set[str] = set()
-
-    class Notes(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            note = record.getMessage()
-            if note not in printed:
-                printed.add(note)
-                print_line(f"note: {note}", "yellow", get_error_console())
-
-    logger = logging.getLogger("eigenoptions")
-    logger.handlers, logger.propagate = [Notes(logging.WARNING)], False
-
-
-@contextmanager
-def show_progress(
-    text: str,
-) -> Iterator[tuple[Callable[[str], None], Callable[[int, int], None]]]:
-    """Show a progress bar, if standard error is a terminal; yields functions that name a task and set its progress."""
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TimeElapsedColumn
-
-    console = get_error_console()
-    columns = (
-        SpinnerColumn(),
-        "{task.description}",
-        BarColumn(bar_width=20),
-        TimeElapsedColumn(),
-    )
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as shown:
-        task = shown.add_task(text, total=None)
-        yield (
-            lambda text: shown.reset(task, description=text, total=None),
-            lambda done, total: shown.update(task, completed=done, total=total),
-        )
-
-
-def print_json(answer: dict[str, Any], files: Sequence[Path] = ()) -> None:
-    """Print one JSON object, which names the files that were written."""
-    print(json.dumps({**answer, "files": [str(file) for file in files]}))
-
-
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[str | Text]]) -> None:
     """Print a table; columns whose head begins with ``>`` are aligned to the right."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(box=None, pad_edge=False)
     for head in heads:
-        table.add_column(
-            head.removeprefix(">"),
-            justify="right" if head[0] == ">" else "left",
-            no_wrap=True,
-        )
+        if head.startswith(">"):
+            table.add_column(head[1:], justify="right", no_wrap=True)
+        else:
+            table.add_column(head, justify="left", no_wrap=True)
+
     for row in rows:
-        table.add_row(
-            *(Text(printable(cell)) if isinstance(cell, str) else cell for cell in row)
-        )
-    console = Console(highlight=False)
+        cells = []
+        for cell in row:
+            if isinstance(cell, str):
+                cell = Text(printable(cell))
+            cells.append(cell)
+        table.add_row(*cells)
+
     # A terminal that is too narrow wraps lines; no cell is cut off.
-    console.width = max(console.width, Console(width=1000).measure(table).maximum)
+    console = make_console()
+    width_of_table = Console(width=1000).measure(table).maximum
+    console.width = max(console.width, width_of_table)
     console.print(table)
     print()
 
 
-def print_end(files: Sequence[Path], *commands: str) -> None:
-    """Print which files were written and what to type next."""
+def print_json(answer: dict[str, Any], files: Sequence[Path] = ()) -> None:
+    """Print one JSON object, which also names the files that were written."""
+    names = [str(file) for file in files]
+    print(json.dumps({**answer, "files": names}))
+
+
+def print_files(files: Sequence[Path]) -> None:
+    """Print which files were written."""
     for file in files:
         print_line(f"wrote {file}")
-    for i, command in enumerate(commands):
-        line = Text.assemble(
-            ("next: " if i == 0 else "      ", "dim"), (printable(command), "bold")
-        )
-        Console(highlight=False).print(line, soft_wrap=True)
 
 
-def check_folder(folder: Path | None) -> None:
-    """Raise OSError if results cannot be written into a folder, before any work is done for them."""
-    if folder is None:
-        return
-    existing = next(
-        path for path in (folder, *folder.absolute().parents) if path.exists()
+def print_next(*commands: str) -> None:
+    """Print what to type next."""
+    from rich.text import Text
+
+    lead = "next: "
+    for command in commands:
+        line = Text.assemble((lead, "dim"), (printable(command), "bold"))
+        make_console().print(line, soft_wrap=True)
+        lead = " " * len(lead)
+
+
+def print_error(error: Exception) -> None:
+    """Print an error as one line on standard error."""
+    text = str(error)
+    if isinstance(error, KeyError) and error.args:
+        # The text of a KeyError stands in quotes.
+        text = str(error.args[0])
+    if not text:
+        text = type(error).__name__
+
+    line = " ".join(f"error: {text}".split())
+    print_line(line, "red", get_error_console())
+
+
+def show_library_warnings() -> None:
+    """From now on, print each of the library's warnings once, on standard error."""
+    # Standard error may be another stream than in the last call.
+    get_error_console.cache_clear()
+
+    logger = logging.getLogger("eigenoptions")
+    logger.handlers = [_NoteHandler(logging.WARNING)]
+    logger.propagate = False
+
+
+class _NoteHandler(logging.Handler):
+    """Prints records of the log as notes, each text once."""
+
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self._printed: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        note = record.getMessage()
+        if note in self._printed:
+            return
+        self._printed.add(note)
+        print_line(f"note: {note}", "yellow", get_error_console())
+
+
+class ProgressBar:
+    """A bar on standard error; see `show_progress`."""
+
+    def __init__(self, progress: Progress, task: TaskID) -> None:
+        self._progress = progress
+        self._task = task
+
+    def begin(self, text: str) -> None:
+        """Begin a new task, which has made no progress yet."""
+        self._progress.reset(self._task, description=text, total=None)
+
+    def update(self, done: int, total: int) -> None:
+        """Show how much of the task is done."""
+        self._progress.update(self._task, completed=done, total=total)
+
+
+@contextmanager
+def show_progress(text: str) -> Iterator[ProgressBar]:
+    """Show a progress bar while a block runs, if standard error is a terminal.
+
+    Parameters
+    ----------
+    text : str
+        The first task.
+
+    Yields
+    ------
+    ProgressBar
+        Its `update` is a function that the library accepts as ``progress``.
+    """
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TimeElapsedColumn
+
+    console = get_error_console()
+    progress = Progress(
+        SpinnerColumn(),
+        "{task.description}",
+        BarColumn(bar_width=20),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
     )
-    if not existing.is_dir() or not os.access(existing, os.W_OK):
-        raise PermissionError(
-            f"cannot write into {folder}: {existing} is not a folder that can be written"
-        )
+    with progress:
+        task = progress.add_task(text, total=None)
+        yield ProgressBar(progress, task)
+
+
+def play(frames: Iterable[RenderableType], seconds_per_frame: float) -> None:
+    """Show one frame after the other in the same place of the terminal."""
+    from rich.live import Live
+
+    with Live(console=make_console(), auto_refresh=False) as live:
+        for frame in frames:
+            live.update(frame, refresh=True)
+            time.sleep(seconds_per_frame)

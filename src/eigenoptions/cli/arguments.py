@@ -1,0 +1,108 @@
+"""Arguments that several commands share."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError
+from pathlib import Path
+
+import eigenoptions as eo
+
+
+def add_maze_argument(parser: ArgumentParser) -> None:
+    """Add the maze or environment that a command works on."""
+    parser.add_argument(
+        "maze",
+        metavar="MAZE",
+        help=(
+            "built-in maze (see: eigenoptions mazes), text file with a map, "
+            "map by rule (rooms:3x3, perfect:20x20, open:10x10) "
+            "or id of a Gymnasium environment"
+        ),
+    )
+
+
+def add_number_argument(parser: ArgumentParser, default: int) -> None:
+    """Add the number of options, which is None where it is not given."""
+    parser.add_argument(
+        "-n",
+        "--n-options",
+        type=int,
+        metavar="N",
+        help=f"number of options; both signs count (default: {default})",
+    )
+
+
+def add_discovery_arguments(parser: ArgumentParser) -> None:
+    """Add how options are discovered, and the folder for results."""
+    method_names = ", ".join(eo.methods())
+    parser.add_argument(
+        "--method",
+        default="eigen",
+        metavar="NAME",
+        help=f"one of {method_names} (default: eigen)",
+    )
+    parser.add_argument(
+        "--operator",
+        metavar="NAME",
+        help="normalized (default), combinatorial, random-walk, successor",
+    )
+    parser.add_argument(
+        "--gamma",
+        type=float,
+        metavar="G",
+        help="discount of the options (default: 0.9)",
+    )
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="seed of all randomness (default: 0)",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="folder for results and figures",
+    )
+
+
+def add_chance_arguments(parser: ArgumentParser, default: str) -> None:
+    """Add how often options are chosen and stopped; `default` says it in words."""
+    parser.add_argument(
+        "--option-chance",
+        type=_read_chance,
+        metavar="P",
+        help=(
+            "probability that a decision is for an option; "
+            f"auto: by a short simulation (default: {default})"
+        ),
+    )
+    parser.add_argument(
+        "--stop-chance",
+        type=float,
+        default=0.0,
+        metavar="P",
+        help="probability that an option also terminates after each step (default: 0)",
+    )
+
+
+def add_json_argument(parser: ArgumentParser) -> None:
+    """Add the choice to print JSON."""
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        dest="as_json",
+        help="print one JSON object and nothing else",
+    )
+
+
+def _read_chance(text: str) -> float | str:
+    if text == "auto":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise ArgumentTypeError(
+            f"must be a probability or auto, got {text!r}"
+        ) from None
