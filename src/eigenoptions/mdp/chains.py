@@ -85,6 +85,16 @@ def uniform_walk(mdp: MDP) -> csr_array:
     )
 
 
+def sample_successor(
+    mdp: MDP, state: int, action: int, rng: np.random.Generator
+) -> int:
+    """Draw the state that follows when an action is taken in a state."""
+    table = mdp.transition
+    row = state * mdp.n_actions + action
+    outcomes = slice(table.indptr[row], table.indptr[row + 1])
+    return int(rng.choice(table.indices[outcomes], p=table.data[outcomes]))
+
+
 def lengths(mdp: MDP, policy: ArrayLike) -> Array:
     """Expected steps until an option terminates, from every state: 0 where it does at once, inf where it never does."""
     row = np.asarray(policy)

@@ -34,6 +34,7 @@ from eigenoptions._validation import (
     suggest_name,
 )
 from eigenoptions.mdp import MDP
+from eigenoptions.mdp.chains import sample_successor
 from eigenoptions.options.files import Arrays, write_arrays
 
 TERMINATE = -1
@@ -407,17 +408,15 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
         >>> eo.discover(eo.maze("S..."), 2).follow("e2+", 3).tolist()
         [3, 2, 1, 0]
         """
-        policy, table = self.policy[self.find(option)], self.mdp.transition
-        states, generator = (
-            [check_state(state, self.n_states)],
-            np.random.default_rng(rng),
-        )
-        while len(states) <= max_steps and policy[states[-1]] >= 0:
-            row = states[-1] * self.n_actions + int(policy[states[-1]])
-            outcomes = slice(table.indptr[row], table.indptr[row + 1])
-            states.append(
-                int(generator.choice(table.indices[outcomes], p=table.data[outcomes]))
-            )
+        policy = self.policy[self.find(option)]
+        states = [check_state(state, self.n_states)]
+        generator = np.random.default_rng(rng)
+
+        while len(states) <= max_steps:
+            action = int(policy[states[-1]])
+            if action == TERMINATE:
+                break
+            states.append(sample_successor(self.mdp, states[-1], action, generator))
         return np.array(states, dtype=np.int64)
 
     def check(self, mdp: Any) -> None:
