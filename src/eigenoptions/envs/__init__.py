@@ -1,15 +1,17 @@
-"""Gymnasium: mazes as environments, the exact MDP of an environment, samples of one, and options as actions.
+"""Gymnasium: environments as MDPs, samples of them, and options as actions.
 
-``import eigenoptions`` registers ``eigenoptions/FourRooms-v0``, ``eigenoptions/OpenRoom-v0``, ``eigenoptions/IMaze-v0``
-and ``eigenoptions/Maze-v0`` (any map, as text, path or `MDP`).
+``import eigenoptions`` registers ``eigenoptions/FourRooms-v0``,
+``eigenoptions/OpenRoom-v0``, ``eigenoptions/IMaze-v0`` and ``eigenoptions/Maze-v0`` (any
+map, as text, path or `MDP`).
 """
 
 from __future__ import annotations
 
+from eigenoptions.envs.checks import check_dynamics
 from eigenoptions.envs.collection import collect, run_options
-from eigenoptions.envs.finite import FixedSeed, Numbered, from_env
+from eigenoptions.envs.finite import Numbered, from_env
+from eigenoptions.envs.fixed_seed import FixedSeed
 from eigenoptions.envs.mazes import MazeEnv
-from eigenoptions.envs.recognition import check_dynamics
 from eigenoptions.envs.search import StateLimitReached
 from eigenoptions.envs.shaping import ShapedReward
 from eigenoptions.envs.spaces import OptionsSpace, OptionsVectorSpace

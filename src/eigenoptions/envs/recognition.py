@@ -1,211 +1,177 @@
-"""How options recognise the states of an environment, and whether the environment is the one they belong to.
+"""`StateReader`: how options recognise the present state of an environment.
 
-`from_env` numbers states by a key of each: the observation, or what MiniGrid's grid holds. The `MDP` keeps the keys
-(`states`) and how they are made (`recognition`), so that `OptionsWrapper` finds the number of the present state while
+`from_env` numbers states by a key of each: the observation, or what MiniGrid's grid
+holds (`families`). The `MDP` keeps the keys (`states`) and how they are made
+(`recognition`), so that `OptionsWrapper` finds the number of the present state while
 the agent keeps its own observations.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
-from gymnasium.spaces import Discrete
 
-from eigenoptions._validation import check_choice, check_int, check_state
-from eigenoptions.envs import minigrid
-from eigenoptions.envs.sources import count_actions, env_name
+from eigenoptions._types import ActsOnObservations
+from eigenoptions._validation import check_state
+from eigenoptions.envs.families import find_family, get_family
+from eigenoptions.envs.sources import env_name
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
 
-# Of the unwrapped environment and its observation.
-Key = Callable[[Any, Any], Hashable]
-
-
-def make_hashable(obs: Any) -> Hashable:
-    """An observation as a key of a dictionary, which JSON can write; large arrays as a digest.
-
-    >>> make_hashable({"cell": np.array([1, 2]), "has_key": np.int64(0)})
-    (('cell', (1, 2)), ('has_key', 0))
-    """
-    if isinstance(obs, dict):
-        return tuple((name, make_hashable(obs[name])) for name in sorted(obs))
-    if isinstance(obs, tuple | list):
-        return tuple(map(make_hashable, obs))
-    if isinstance(obs, np.ndarray) and obs.size > 64:
-        return hashlib.blake2b(
-            obs.astype(np.int64).tobytes(), digest_size=16
-        ).hexdigest()
-    if isinstance(obs, np.ndarray) and obs.ndim:
-        return tuple(obs.ravel().tolist())
-    return obs.item() if isinstance(obs, np.ndarray | np.generic) else obs  # type: ignore[no-any-return]
-
-
-# Keys that a file can name.
-KEYS: dict[str, Key] = {
-    "observation": lambda env, obs: make_hashable(obs),
-    "minigrid": lambda env, obs: minigrid.identify_state(env),
-}
-
 
 class StateReader:
-    """What options act on in an environment: the observation, what `state` makes of it, or the number of the state.
+    """What options act on in an environment.
 
-    `options` is that of `OptionsWrapper`, or an `MDP`. The user's `state` comes before what the options remember.
+    That is the observation, what `state` makes of it, or the number of the state.
+
+    Parameters
+    ----------
+    options : OptionSet, sequence of options, or MDP
+        The options of `OptionsWrapper`, or the MDP whose states are read.
+    state : callable, default=None
+        The user's function from an observation to the options' input. It comes before
+        what the options remember.
+
+    Attributes
+    ----------
+    mdp : MDP or None
+        The MDP of the options, if they have one.
+    recognition : dict
+        How the MDP's states are recognised; empty where the observation, or what
+        `state` makes of it, is the number of the state.
+    checks_moves : bool
+        Whether `check_move` compares moves with the MDP. The wrappers set it to False
+        after the first episode.
     """
 
-    def __init__(self, options: Any, state: Callable[[Any], Any] | None = None) -> None:
-        self.options, self.state = options, state
-        self.mdp: MDP | None = (
-            options if isinstance(options, MDP) else getattr(options, "mdp", None)
-        )
-        self.recognition = (
-            {} if self.mdp is None or state is not None else self.mdp.recognition or {}
-        )
-        self._n_states = 0 if self.mdp is None else self.mdp.n_states
+    def __init__(
+        self,
+        options: OptionSet | Sequence[ActsOnObservations] | MDP,
+        state: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self.state = state
+        self.mdp: MDP | None = getattr(options, "mdp", None)
+        if isinstance(options, MDP):
+            self.mdp = options
+
+        self.recognition: dict[str, Any] = {}
+        self._n_states = 0
+        if self.mdp is not None:
+            self._n_states = self.mdp.n_states
+            if state is None and self.mdp.recognition is not None:
+                self.recognition = self.mdp.recognition
         self._is_partial = self.recognition.get("partial", False)
-        # Moves that were not sampled may still be possible.
-        is_estimated = getattr(options, "provenance", {}).get("dynamics") == "estimated"
-        self.checks_moves = (
-            self.mdp is not None and not self._is_partial and not is_estimated
-        )
+
+        # Moves that were not sampled, or lie outside of a part, may still be possible.
+        provenance = getattr(options, "provenance", {})
+        is_estimated = provenance.get("dynamics") == "estimated"
+        is_complete = not self._is_partial and not is_estimated
+        self.checks_moves = self.mdp is not None and is_complete
+
         if self.mdp is not None and self.recognition:
             by = self.recognition["by"]
-            self._key = (
-                by if callable(by) else KEYS[check_choice("recognition", by, KEYS)]
-            )
-            self._numbers = {
-                key: number for number, key in enumerate(self.mdp.states or ())
-            }
+            self._identify = by if callable(by) else get_family(by).identify_state
+            keys = self.mdp.states or ()
+            self._numbers = {key: number for number, key in enumerate(keys)}
 
-    def read(self, env: Any, obs: Any, is_first: bool = False) -> Any:
-        """What options act on at an observation of the environment; -1: a state that they do not know.
+    @property
+    def looks_inside(self) -> bool:
+        """Whether a state is recognised by more than its observation."""
+        if not self.recognition:
+            return False
+        by = self.recognition["by"]
+        return callable(by) or get_family(by).looks_inside
 
-        With the first observation of an episode (`is_first`), the layout is compared with that of the options.
+    def read(self, env: gym.Env[Any, Any], obs: Any, is_first: bool = False) -> Any:
+        """Return what options act on at an observation.
+
+        Parameters
+        ----------
+        env : gymnasium.Env
+            The environment, in the state that it observes.
+        obs : object
+            The observation.
+        is_first : bool, default=False
+            Whether it is the first of an episode. Then the layout is compared with that
+            of the options.
+
+        Returns
+        -------
+        object
+            The options' input. The number of a state is -1 where the options know only
+            a part of the environment, and this state is not in it.
         """
         if self.recognition:
-            layout = self.recognition.get("layout") if is_first else None
-            if layout is not None and layout != minigrid.identify_layout(env.unwrapped):
-                raise ValueError(
-                    self._explain(env, "has another layout than that of the options")
-                )
-            number = self._numbers.get(self._key(env.unwrapped, obs), -1)
-            if number < 0 and not self._is_partial:
-                raise ValueError(
-                    self._explain(env, "is in a state that these options do not know")
-                )
-            return number
+            return self._recognise(env, obs, is_first)
         value = obs if self.state is None else self.state(obs)
-        return value if self.mdp is None else check_state(value, self._n_states)
+        if self.mdp is None:
+            return value
+        return check_state(value, self._n_states)
+
+    def _recognise(self, env: gym.Env[Any, Any], obs: Any, is_first: bool) -> int:
+        """Return the number of the present state by its key."""
+        layout = self.recognition.get("layout")
+        if is_first and layout is not None:
+            present_layout = find_family(env).identify_layout(env.unwrapped)
+            if layout != present_layout:
+                raise ValueError(
+                    f"{env_name(env)} has another layout than that of the options "
+                    f"({self.mdp!r}): {self._suggest_remedy()}"
+                )
+
+        number = self._numbers.get(self._identify(env.unwrapped, obs), -1)
+        if number < 0 and not self._is_partial:
+            raise ValueError(
+                f"{env_name(env)} is in a state that these options do not know "
+                f"({self.mdp!r}): {self._suggest_remedy()}"
+            )
+        return number
+
+    def _suggest_remedy(self) -> str:
+        seed = self.recognition.get("seed")
+        if seed is None:
+            return "discover options on this environment"
+        return (
+            f"make every episode that of seed {seed}, "
+            f"OptionsWrapper(eo.envs.FixedSeed(env, {seed}), ...), or discover options "
+            "on this environment"
+        )
 
     def check_move(self, before: int, after: int, action: int | None = None) -> None:
-        """Raise ValueError if no action (or not this one) leads from one state to the other in the options' MDP."""
-        # Any action may fail to move.
-        if (
-            self.mdp is None
-            or not self.checks_moves
-            or (action is None and before == after)
-        ):
+        """Raise ValueError if a move is impossible in the options' MDP.
+
+        Parameters
+        ----------
+        before, after : int
+            The states of the move.
+        action : int, default=None
+            The action that was taken. None: a move is possible if some action makes it,
+            and any action may fail to move.
+        """
+        if self.mdp is None or not self.checks_moves:
             return
-        row, table = before * self.mdp.n_actions, self.mdp.transition
-        first, last = (
-            (row, row + self.mdp.n_actions)
-            if action is None
-            else (row + action, row + action + 1)
-        )
-        successors = table.indices[table.indptr[first] : table.indptr[last]]
+        if action is None and before == after:
+            return
+
+        n_actions = self.mdp.n_actions
+        first_row = before * n_actions
+        last_row = first_row + n_actions
+        if action is not None:
+            first_row += action
+            last_row = first_row + 1
+        table = self.mdp.transition
+        successors = table.indices[table.indptr[first_row] : table.indptr[last_row]]
+
         # Where every action stays put, it may be that none was ever tried.
-        if after not in successors and (successors != before).any():
+        was_tried = (successors != before).any()
+        if after not in successors and was_tried:
             taken = "a step" if action is None else f"action {action}"
-            remedy = (
-                "discover options on this environment"
-                if self.state is None
-                else "correct state="
+            remedy = "discover options on this environment"
+            if self.state is not None:
+                remedy = "correct state="
+            raise ValueError(
+                f"options of another state space: {taken} led from state {before} to "
+                f"{after}, which never happens in {self.mdp!r}; {remedy}"
             )
-            move = f"{taken} led from state {before} to {after}, which never happens in {self.mdp!r}"
-            raise ValueError(f"options of another state space: {move}; {remedy}")
-
-    def _explain(self, env: Any, problem: str) -> str:
-        seed, remedy = (
-            self.recognition.get("seed"),
-            "discover options on this environment",
-        )
-        if seed is not None:
-            fixed = f"OptionsWrapper(eo.envs.FixedSeed(env, {seed}), ...)"
-            remedy = f"make every episode that of seed {seed}, {fixed}, or {remedy}"
-        return f"{env_name(env)} {problem} ({self.mdp!r}): {remedy}"
-
-
-def check_spaces(
-    env: Any, options: OptionSet | Sequence[Any], mapped: bool = False
-) -> int:
-    """Number of primitive actions; ValueError unless the spaces of a (vector) environment are those of the options.
-
-    `mapped`: the options act on something else than the observations. The environment is not stepped.
-    """
-    n_actions = count_actions(env)
-    if not hasattr(options, "__len__") or not all(
-        hasattr(option, "act") for option in options
-    ):
-        kind = type(options).__name__
-        raise ValueError(
-            f"options must be an OptionSet or a list of objects with act(obs), got {kind}"
-        )
-    if len(options) == 0:
-        raise ValueError("there are no options: discover at least one")
-    expected = getattr(options, "n_actions", n_actions)
-    if expected != n_actions:
-        sizes = f"they choose among {expected} actions, {env_name(env)} has {n_actions}"
-        raise ValueError(
-            f"options of another environment: {sizes}; discover options on it"
-        )
-    if (
-        isinstance(options, OptionSet)
-        and not mapped
-        and options.mdp.recognition is None
-    ):
-        space = getattr(env, "single_observation_space", env.observation_space)
-        if not isinstance(space, Discrete) or (space.start, space.n) != (
-            0,
-            options.n_states,
-        ):
-            kinds = f"the numbers of {options.n_states} states, but observations are {space}"
-            remedy = "discover options on this environment, or pass state=, a function to the state's number"
-            raise ValueError(f"these options act on {kinds}: {remedy}")
-    return n_actions
-
-
-def check_dynamics(
-    options: OptionSet,
-    env: gym.Env[Any, Any],
-    *,
-    state: Callable[[Any], Any] | None = None,
-    steps: int = 200,
-) -> None:
-    """Raise ValueError if a random walk makes a move that is impossible in the MDP of the options.
-
-    ``options.check(env)`` calls it. The environment takes `steps` steps: reset it before you use it again. `state` is
-    that of `OptionsWrapper`.
-
-    Examples
-    --------
-    >>> import eigenoptions as eo
-    >>> check_dynamics(eo.discover(eo.maze("four-rooms"), n_options=2), eo.envs.MazeEnv("four-rooms"))
-    """
-    n_actions = check_spaces(env, options, mapped=state is not None)
-    rng, reader = np.random.default_rng(0), StateReader(options, state)
-    seed, ended, number = reader.recognition.get("seed", 0), True, 0
-    for _ in range(check_int("steps", steps)):
-        if ended:
-            obs, _ = env.reset(seed=seed)
-            seed, number = (
-                reader.recognition.get("seed"),
-                reader.read(env, obs, is_first=True),
-            )
-        before, action = number, int(rng.integers(n_actions))
-        obs, _, terminated, truncated, _ = env.step(action)
-        number, ended = reader.read(env, obs), terminated or truncated
-        reader.check_move(before, number, action)

@@ -1,7 +1,9 @@
-"""Breadth-first exploration of a deterministic environment by cloning its states.
+"""Breadth-first search through the states of a deterministic environment.
 
-A state is identified by a key, saved and restored. A random walk in the environment is compared with the result: a copy
-holds the environment's random generator too, so that each action seems to have one outcome even where it is random.
+A state is identified by a key, saved and restored (`families`). A copy of an
+environment holds its random generator too, so each action seems to have one outcome
+even where it is random. For this reason the search is compared with a random walk that
+draws other random numbers.
 """
 
 from __future__ import annotations
@@ -9,169 +11,292 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Hashable
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
 
+import gymnasium as gym
 import numpy as np
-from gymnasium import spaces
 
-from eigenoptions._validation import Progress
-from eigenoptions.envs.minigrid import identify_layout, is_minigrid, place_states
-from eigenoptions.envs.recognition import KEYS, Key
-from eigenoptions.envs.sources import count_actions, env_name
+from eigenoptions._types import IndexArray, Progress
+from eigenoptions.envs.families import Family
+from eigenoptions.envs.sources import env_name
 from eigenoptions.mdp import MDP
 from eigenoptions.options.lookahead import copy_env
 
-log = logging.getLogger("eigenoptions")
+logger = logging.getLogger("eigenoptions")
 
-# Key of the next state, and whether the episode ended.
-Outcome = tuple[Hashable, bool]
+
+class _Outcome(NamedTuple):
+    """What came of a move: the key of the next state, and whether the episode ended."""
+
+    key: Hashable
+    terminated: bool
+
+
+# The key of a state and an action, and what came of it.
+_Outcomes: TypeAlias = dict[tuple[Hashable, int], _Outcome]
 
 
 class StateLimitReached(ValueError):  # noqa: N818 (a public name)
-    """Exploration found more than `max_states` states; `mdp` holds the states found.
+    """The search found more than `max_states` states.
 
-    States that were found but not expanded stay put under every action; `expanded` is the number of others.
+    Attributes
+    ----------
+    mdp : MDP
+        The states that were found. Those that were not expanded stay put under every
+        action.
+    expanded : int
+        Number of states whose actions were all tried.
     """
 
     def __init__(self, message: str, mdp: MDP, expanded: int) -> None:
         super().__init__(message)
-        self.mdp, self.expanded = mdp, expanded
+        self.mdp = mdp
+        self.expanded = expanded
 
 
-def explore(
-    env: Any,
-    by: str | Key,
-    save: Any,
-    restore: Any,
+def search_states(
+    env: gym.Env[Any, Any],
+    family: Family,
+    n_actions: int,
     *,
     max_states: int,
-    progress: Progress | None,
-    seed: Any,
+    progress: Progress | None = None,
+    seed: int | None = 0,
 ) -> MDP:
-    """MDP of the states that can be reached from ``env.reset(seed=seed)``; its `states` are their keys.
+    """Find all states that can be reached from ``env.reset(seed=seed)``.
 
-    `by` is a key as in `from_env`, or the name of one in `KEYS`. Raises `StateLimitReached` beyond `max_states`, and
-    ValueError where the environment cannot be copied or is not deterministic.
+    The `states` of the MDP are the keys of the family, in the order in which they were
+    found.
+
+    Parameters
+    ----------
+    env : gymnasium.Env
+        A deterministic environment. The search leaves it in some state.
+    family : Family
+        How its states are identified, saved and restored.
+    n_actions : int
+        Number of its actions.
+    max_states : int
+        Maximum number of states.
+    progress : callable, default=None
+        Called with the number of states expanded and found.
+    seed : int or None, default=0
+        Seed of the reset.
+
+    Raises
+    ------
+    StateLimitReached
+        If there are more than `max_states` states.
+    ValueError
+        If the environment cannot be copied or is not deterministic.
     """
-    name, n_actions = env_name(env), count_actions(env)
-    identify = KEYS[by] if isinstance(by, str) else by
-
-    def save_state(stepped: Any) -> Any:
-        return copy_env(stepped) if save is None else save(stepped.unwrapped)
-
-    def restore_state(saved: Any) -> Any:
-        if restore is None:
-            return copy_env(saved)
-        restore(env.unwrapped, saved)
-        return env
-
-    def take_step(stepped: Any, action: int) -> Outcome:
-        obs, _, terminated, _, _ = stepped.step(action)
-        return identify(stepped.unwrapped, obs), bool(terminated)
-
+    searched = _SearchedEnv(env, family)
     obs, _ = env.reset(seed=seed)
-    first, layout, start = (
-        identify(env.unwrapped, obs),
-        identify_layout(env.unwrapped),
-        save_state(env),
+    first_key = family.identify_state(env.unwrapped, obs)
+    layout = family.identify_layout(env.unwrapped)
+    start = searched.save(env)
+
+    walked = _walk_randomly(searched, start, first_key, n_actions)
+    found = _expand_states(
+        searched, start, first_key, n_actions, max_states=max_states, progress=progress
     )
-    # A random walk, to compare. Every 250 steps, and where an episode ends, it begins again with other random numbers.
-    rng, before, walk = (
-        np.random.default_rng(0),
-        None,
-        dict[tuple[Hashable, int], Outcome](),
-    )
-    for step in range(1000):
-        if before is None or step % 250 == 0:
-            before, clone = first, restore_state(start)
-            clone.unwrapped.np_random = np.random.default_rng(step)
-        action = int(rng.integers(n_actions))
-        key, terminated = take_step(clone, action)
-        if walk.setdefault((before, action), (key, terminated)) != (key, terminated):
-            raise _not_deterministic(env, before, action)
-        before = None if terminated else key
-    # Expand states in the order in which they are found; a state where the episode ended has no successors.
-    numbers: dict[Hashable, int] = {first: 0}
-    successors: dict[int, list[int]] = {}
-    endings: set[tuple[int, int]] = set()
-    queue, queued, is_full = deque([(0, start)]), {0}, False
-    while queue and not is_full:
-        state, saved = queue.popleft()
-        row: list[int] = []
-        for action in range(n_actions):
-            clone = restore_state(saved)
-            key, terminated = take_step(clone, action)
-            if key not in numbers and len(numbers) == max_states:
-                is_full = True
-                break
-            row.append(numbers.setdefault(key, len(numbers)))
-            if terminated:
-                endings.add((state, action))
-            elif row[-1] not in queued:
-                queued.add(row[-1])
-                queue.append((row[-1], save_state(clone)))
-        else:
-            successors[state] = row
-        if progress is not None and (len(successors) % 64 == 0 or not queue or is_full):
-            progress(len(successors), len(numbers))
-    table = np.tile(np.arange(len(numbers))[:, None], n_actions)
-    table[list(successors)] = list(successors.values())
-    coords, legend = place_states(list(numbers)) if by == "minigrid" else (None, "")
-    recognition = {"by": by, "seed": seed, "layout": layout, "partial": is_full}
-    fields: Any = {"coords": coords, "legend": legend, "start": 0, "name": name}
+
+    successors = _tabulate(found, n_actions)
+    keys = list(found.numbers)
+    coords, legend = family.place_states(keys)
+    recognition = {
+        "by": family.by,
+        "seed": seed,
+        "layout": layout,
+        "partial": found.is_full,
+    }
     mdp = MDP.from_successors(
-        table, states=list(numbers), recognition=recognition, **fields
+        successors,
+        states=keys,
+        recognition=recognition,
+        coords=coords,
+        legend=legend,
+        start=0,
+        name=env_name(env),
     )
-    if is_full:
-        counts = f"{len(successors)} of the {len(numbers)} found were expanded"
-        remedy = (
-            "raise max_states, or take the part that was found from .mdp of this error"
+
+    if found.is_full:
+        n_expanded = len(found.successors)
+        raise StateLimitReached(
+            f"{mdp.name} has more than max_states={max_states} states: {n_expanded} "
+            f"of the {mdp.n_states} found were expanded; raise max_states, or take the "
+            "part that was found from .mdp of this error",
+            mdp,
+            n_expanded,
         )
-        message = (
-            f"{name} has more than max_states={max_states} states: {counts}; {remedy}"
-        )
-        raise StateLimitReached(message, mdp, len(successors))
-    for (before, action), (after, terminated) in walk.items():
-        state = numbers.get(before, -1)
-        if numbers.get(after) != table[state, action] or terminated != (
-            (state, action) in endings
-        ):
-            raise _not_deterministic(env, before, action)
-    ambiguous = sum(int(table[end]) in successors for end in endings)
-    if ambiguous:
-        text = "%s: %d actions end the episode in a state where it continues if reached otherwise; the table continues"
-        log.warning(text, name, ambiguous)
+    _compare(searched, walked, found, successors)
+    _warn_of_ambiguous_endings(mdp.name, found)
     return mdp
 
 
-def _not_deterministic(env: Any, key: Hashable, action: int) -> ValueError:
-    is_nested = isinstance(env.observation_space, spaces.Tuple | spaces.Dict)
-    sampled = "gymnasium.wrappers.FlattenObservation(env)" if is_nested else "env"
-    sampled = (
-        "minigrid.wrappers.ImgObsWrapper(env)"
-        if is_minigrid(env.unwrapped)
-        else sampled
-    )
-    return ValueError(
-        f"{env_name(env)} is not deterministic (action {action} in state {str(key)[:80]}): it is random, or remembers "
-        f"more than its observation (key=) or its copies (save=, restore=) hold; sample it: discover({sampled}, "
-        "steps=...)"
-    )
+class _SearchedEnv:
+    """An environment that returns to its states: by the family's way, or by copies."""
 
+    def __init__(self, env: gym.Env[Any, Any], family: Family) -> None:
+        self.env = env
+        self.family = family
 
-def is_finite(space: Any) -> bool:
-    """Whether observations of a space are integers or text, so that equal states have equal observations."""
-    if isinstance(space, spaces.Tuple | spaces.Dict):
-        return all(
-            map(
-                is_finite,
-                space.spaces.values()
-                if isinstance(space, spaces.Dict)
-                else space.spaces,
-            )
+    def save(self, env: gym.Env[Any, Any]) -> Any:
+        """Return the present state of the environment or of a copy, for `restore`."""
+        if self.family.save is None:
+            return copy_env(env)
+        return self.family.save(env.unwrapped)
+
+    def restore(self, saved: Any) -> gym.Env[Any, Any]:
+        """Return an environment in a saved state."""
+        if self.family.restore is None:
+            copied: gym.Env[Any, Any] = copy_env(saved)
+            return copied
+        self.family.restore(self.env.unwrapped, saved)
+        return self.env
+
+    def take_step(self, env: gym.Env[Any, Any], action: int) -> _Outcome:
+        """Take one action in what `restore` returned."""
+        obs, _, terminated, _, _ = env.step(action)
+        key = self.family.identify_state(env.unwrapped, obs)
+        return _Outcome(key, bool(terminated))
+
+    def refuse(self, key: Hashable, action: int) -> ValueError:
+        """Return the error of an action that has two outcomes in one state."""
+        sampled = self.family.suggest_sampled(self.env)
+        return ValueError(
+            f"{env_name(self.env)} is not deterministic (action {action} in state "
+            f"{str(key)[:80]}): it is random, or remembers more than its observation "
+            "(key=) or its copies (save=, restore=) hold; sample it: "
+            f"discover({sampled}, steps=...)"
         )
-    if isinstance(space, spaces.Box):
-        return space.dtype is not None and space.dtype.kind in "iub"
-    return isinstance(
-        space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary | spaces.Text
-    )
+
+
+def _walk_randomly(
+    searched: _SearchedEnv,
+    start: Any,
+    first_key: Hashable,
+    n_actions: int,
+    n_steps: int = 1000,
+    max_walk: int = 250,
+) -> _Outcomes:
+    """Record what comes of random actions; raise ValueError where outcomes differ.
+
+    The walk begins again at the start every `max_walk` steps and where an episode ends,
+    each time with other random numbers of the environment.
+    """
+    rng = np.random.default_rng(0)
+    outcomes: _Outcomes = {}
+    key: Hashable = None
+    begins = True
+    for step in range(n_steps):
+        if begins or step % max_walk == 0:
+            env = searched.restore(start)
+            env.unwrapped.np_random = np.random.default_rng(step)
+            key = first_key
+
+        action = int(rng.integers(n_actions))
+        outcome = searched.take_step(env, action)
+        if outcomes.setdefault((key, action), outcome) != outcome:
+            raise searched.refuse(key, action)
+
+        key = outcome.key
+        begins = outcome.terminated
+    return outcomes
+
+
+@dataclass
+class _Found:
+    """States that a search found, and the moves between them."""
+
+    # The number of each state by its key, in the order in which states are found.
+    numbers: dict[Hashable, int]
+    # The next state of each action, for states that were expanded.
+    successors: dict[int, list[int]] = field(default_factory=dict)
+    # State and action of each move that ends an episode.
+    endings: set[tuple[int, int]] = field(default_factory=set)
+    # Whether there are more states than were asked for.
+    is_full: bool = False
+
+
+def _expand_states(
+    searched: _SearchedEnv,
+    start: Any,
+    first_key: Hashable,
+    n_actions: int,
+    *,
+    max_states: int,
+    progress: Progress | None,
+) -> _Found:
+    """Try every action in every state, in the order in which states are found.
+
+    A state where the episode ended is not expanded: it has no successors.
+    """
+    found = _Found(numbers={first_key: 0})
+    queue = deque([(0, start)])
+    queued = {0}
+    while queue and not found.is_full:
+        state, saved = queue.popleft()
+        successors: list[int] = []
+        for action in range(n_actions):
+            env = searched.restore(saved)
+            key, terminated = searched.take_step(env, action)
+            if key not in found.numbers and len(found.numbers) == max_states:
+                found.is_full = True
+                break
+
+            after = found.numbers.setdefault(key, len(found.numbers))
+            successors.append(after)
+            if terminated:
+                found.endings.add((state, action))
+            elif after not in queued:
+                queued.add(after)
+                queue.append((after, searched.save(env)))
+
+        if not found.is_full:
+            found.successors[state] = successors
+        n_expanded = len(found.successors)
+        is_last = found.is_full or not queue
+        if progress is not None and (is_last or n_expanded % 64 == 0):
+            progress(n_expanded, len(found.numbers))
+    return found
+
+
+def _tabulate(found: _Found, n_actions: int) -> IndexArray:
+    """Return the successors ``(S, A)``; states that were not expanded stay put."""
+    states = np.arange(len(found.numbers))
+    table = np.tile(states[:, None], n_actions)
+    table[list(found.successors)] = list(found.successors.values())
+    return table
+
+
+def _compare(
+    searched: _SearchedEnv, walked: _Outcomes, found: _Found, successors: IndexArray
+) -> None:
+    """Raise ValueError where the random walk met another outcome than the search."""
+    for (key, action), outcome in walked.items():
+        state = found.numbers.get(key)
+        is_same = (
+            state is not None
+            and found.numbers.get(outcome.key) == successors[state, action]
+            and outcome.terminated == ((state, action) in found.endings)
+        )
+        if not is_same:
+            raise searched.refuse(key, action)
+
+
+def _warn_of_ambiguous_endings(name: str, found: _Found) -> None:
+    """Warn of moves that end an episode in a state where others continue it."""
+    n_ambiguous = 0
+    for state, action in found.endings:
+        after = found.successors[state][action]
+        if after in found.successors:
+            n_ambiguous += 1
+    if n_ambiguous:
+        logger.warning(
+            "%s: %d actions end the episode in a state where it continues if reached "
+            "otherwise; the table continues",
+            name,
+            n_ambiguous,
+        )

@@ -1,19 +1,19 @@
-"""What may be given for an environment: an id, an environment, a function that makes one, a vector environment."""
+"""What may be given for an environment: an id, an object, a function, an MDP."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import gymnasium as gym
+from gymnasium import wrappers
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import SyncVectorEnv, VectorEnv
-from gymnasium.wrappers import TimeLimit
 
 from eigenoptions.envs.mazes import MazeEnv
 from eigenoptions.mdp import MDP
 
-Source = (
+Source: TypeAlias = (
     str
     | gym.Env[Any, Any]
     | Callable[[], gym.Env[Any, Any]]
@@ -21,9 +21,23 @@ Source = (
     | MDP
 )
 
+# Gymnasium's wrappers that count, check, render or change rewards. Actions and
+# observations stay as they are.
+PASSIVE_WRAPPERS = (
+    wrappers.TimeLimit,
+    wrappers.Autoreset,
+    wrappers.RecordEpisodeStatistics,
+    wrappers.OrderEnforcing,
+    wrappers.PassiveEnvChecker,
+    wrappers.RecordVideo,
+    wrappers.HumanRendering,
+    wrappers.RenderCollection,
+    gym.RewardWrapper,
+)
+
 
 def make_env(env: str | gym.Env[Any, Any]) -> gym.Env[Any, Any]:
-    """The environment of an id; an environment is returned as it is."""
+    """Make the environment of an id; return an environment as it is."""
     if isinstance(env, gym.Env):
         return env
     if not isinstance(env, str):
@@ -33,15 +47,30 @@ def make_env(env: str | gym.Env[Any, Any]) -> gym.Env[Any, Any]:
     try:
         return gym.make(env)
     except (gym.error.Error, ModuleNotFoundError) as error:
-        raise ValueError(
-            f"no environment {env!r}: {str(error).splitlines()[0]}"
-        ) from error
+        raise _explain_missing(env, error) from error
 
 
 def make_vector_env(
     env: Source, n_envs: int = 1, max_episode_steps: int | None = None
-) -> tuple[Any, bool]:
-    """The vector environment of a source, and whether it was made here and is to be closed here."""
+) -> tuple[VectorEnv[Any, Any, Any], bool]:
+    """Make the vector environment of a source.
+
+    Parameters
+    ----------
+    env : str, gymnasium.Env, callable, gymnasium.vector.VectorEnv or MDP
+        The source. A vector environment is returned as it is.
+    n_envs : int, default=1
+        Number of environments; more than one needs an id, a function or an MDP.
+    max_episode_steps : int, default=None
+        Time limit. None: that of the environment.
+
+    Returns
+    -------
+    env : gymnasium.vector.VectorEnv
+        The vector environment.
+    is_ours : bool
+        Whether it was made here, so that the caller closes it.
+    """
     if isinstance(env, VectorEnv):
         if n_envs not in (1, env.num_envs) or max_episode_steps is not None:
             raise ValueError(
@@ -49,52 +78,70 @@ def make_vector_env(
             )
         return env, False
     if isinstance(env, str):
-        limit: Any = (
-            {}
-            if max_episode_steps is None
-            else {"max_episode_steps": max_episode_steps}
-        )
-        try:
-            return gym.make_vec(env, num_envs=n_envs, **limit), True
-        except (gym.error.Error, ModuleNotFoundError) as error:
-            raise ValueError(
-                f"no environment {env!r}: {str(error).splitlines()[0]}"
-            ) from error
+        return _make_registered(env, n_envs, max_episode_steps), True
     if not isinstance(env, gym.Env | MDP) and not callable(env):
         raise ValueError(
-            f"give an environment, its id, a function or an MDP, got {type(env).__name__}"
+            "give an environment, its id, a function or an MDP, got "
+            f"{type(env).__name__}"
         )
     if isinstance(env, gym.Env) and n_envs != 1:
         raise ValueError(
             f"n_envs={n_envs} needs an id or a function that makes the environment"
         )
 
-    def make() -> gym.Env[Any, Any]:
-        made = (
-            env
-            if isinstance(env, gym.Env)
-            else MazeEnv(env)
-            if isinstance(env, MDP)
-            else env()
-        )
-        return made if max_episode_steps is None else TimeLimit(made, max_episode_steps)
+    def make_single() -> gym.Env[Any, Any]:
+        if isinstance(env, gym.Env):
+            made = env
+        elif isinstance(env, MDP):
+            made = MazeEnv(env)
+        else:
+            made = env()
+        if max_episode_steps is None:
+            return made
+        return wrappers.TimeLimit(made, max_episode_steps)
 
-    return SyncVectorEnv([make] * n_envs), not isinstance(env, gym.Env)
+    is_ours = not isinstance(env, gym.Env)
+    return SyncVectorEnv([make_single] * n_envs), is_ours
 
 
-def env_name(env: Any) -> str:
-    """The id of an environment, or the name of its class."""
+def _make_registered(
+    name: str, n_envs: int, max_episode_steps: int | None
+) -> VectorEnv[Any, Any, Any]:
+    """Make a vector environment of an id; its own time limit counts unless one is given."""
+    limit: dict[str, Any] = {}
+    if max_episode_steps is not None:
+        limit["max_episode_steps"] = max_episode_steps
+    try:
+        return gym.make_vec(name, num_envs=n_envs, **limit)
+    except (gym.error.Error, ModuleNotFoundError) as error:
+        raise _explain_missing(name, error) from error
+
+
+def _explain_missing(name: str, error: Exception) -> ValueError:
+    reason = str(error).splitlines()[0]
+    return ValueError(f"no environment {name!r}: {reason}")
+
+
+def env_name(env: gym.Env[Any, Any] | VectorEnv[Any, Any, Any]) -> str:
+    """Return the id of an environment, or the name of its class."""
     spec = getattr(env, "spec", None)
-    return str(spec.id) if spec is not None else type(env.unwrapped).__name__
+    if spec is not None:
+        return str(spec.id)
+    return type(env.unwrapped).__name__
 
 
-def count_actions(env: Any) -> int:
-    """Number of actions of an environment or vector environment; ValueError unless the space is ``Discrete(n)``."""
+def count_actions(env: gym.Env[Any, Any] | VectorEnv[Any, Any, Any]) -> int:
+    """Return the number of actions of an environment or vector environment.
+
+    Raises ValueError unless its space is ``Discrete(n)``.
+    """
     space = getattr(env, "single_action_space", env.action_space)
     if isinstance(space, Discrete) and space.start == 0:
         return int(space.n)
-    remedy = (
-        "DiscretizeAction(env, bins=3)" if isinstance(space, Box) else "TransformAction"
+    wrapper = "TransformAction"
+    if isinstance(space, Box):
+        wrapper = "DiscretizeAction(env, bins=3)"
+    raise ValueError(
+        f"{env_name(env)} has actions {space}: only Discrete(n) is supported: wrap it "
+        f"(gymnasium.wrappers.{wrapper})"
     )
-    limit = f"only Discrete(n) is supported: wrap it (gymnasium.wrappers.{remedy})"
-    raise ValueError(f"{env_name(env)} has actions {space}: {limit}")

@@ -89,10 +89,7 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
         )
         bases = [single.unwrapped for single in getattr(env.unwrapped, "envs", ())]
         self._bases: list[Any] = bases or [env] * n
-        if (
-            not bases
-            and self._reader.recognition.get("by", "observation") != "observation"
-        ):
+        if not bases and self._reader.looks_inside:
             where = "inside its environment, which another process holds"
             raise ValueError(
                 f"these options recognise a state {where}: use SyncVectorEnv or pass state="

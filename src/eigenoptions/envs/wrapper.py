@@ -19,7 +19,8 @@ from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
 from eigenoptions._validation import check_choice, check_float, check_int
-from eigenoptions.envs.recognition import StateReader, check_spaces
+from eigenoptions.envs.checks import check_spaces
+from eigenoptions.envs.recognition import StateReader
 from eigenoptions.envs.spaces import OptionsSpace
 from eigenoptions.options import TERMINATE, OptionSet
 from eigenoptions.options.execution import RunningOption

@@ -1,0 +1,202 @@
+"""MiniGrid and BabyAI: a state is what the grid holds, not the agent's partial view.
+
+The package need not be installed: an environment is recognised by its attributes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+
+from eigenoptions.envs.families.family import Family, Places
+from eigenoptions.envs.sources import PASSIVE_WRAPPERS
+from eigenoptions.options.lookahead import copy_env
+
+_ATTRIBUTES = ("grid", "carrying", "agent_pos", "agent_dir", "gen_obs")
+
+# Attributes in which BabyAI's instructions remember what has been done.
+_MEMORY = ("a_done", "b_done", "preCarrying", "lastStepMatch")
+
+# Objects that never change within an episode.
+_FIXED = ("wall", "floor")
+
+_LEGEND = (
+    "four maps, one per heading of the agent: right and down above, left and up below; "
+    "0 turn left, 1 turn right, 3 pick up, 4 drop, 5 toggle"
+)
+
+
+class _SavedState(NamedTuple):
+    """All that changes within an episode."""
+
+    cells: list[Any]
+    # Each door, whether it is open, and whether it is locked.
+    doors: list[tuple[Any, bool, bool]]
+    carrying: Any
+    position: tuple[int, ...]
+    heading: int
+    # What each part of BabyAI's instructions remembers.
+    memory: list[dict[str, Any]]
+
+
+def _is_minigrid(env: gym.Env[Any, Any]) -> bool:
+    return all(hasattr(env.unwrapped, name) for name in _ATTRIBUTES)
+
+
+def _identify_state(env: Any, obs: Any) -> Hashable:
+    """Return the objects with their places, what is carried and done, and the agent.
+
+    Equal objects have equal keys: if two balls of one colour swap places, the state is
+    the same.
+    """
+    # Walls and floors do not change; without them keys are short.
+    objects = tuple(
+        [
+            (cell, *_describe_object(thing))
+            for cell, thing in enumerate(env.grid.grid)
+            if thing is not None and thing.type not in _FIXED
+        ]
+    )
+    carried = _describe_object(env.carrying)
+    done = tuple(
+        [
+            _describe_memory(value)
+            for part in _list_instructions(env)
+            for value in _read_memory(part).values()
+        ]
+    )
+    x, y = env.agent_pos
+    size = (env.grid.height, env.grid.width)
+    agent = (int(x), int(y), int(env.agent_dir))
+    return (objects, carried, done, *size, *agent)
+
+
+def _identify_layout(env: Any) -> str:
+    """Return a digest of what does not change in an episode: the walls and floors."""
+    fixed = [
+        (cell, thing.type)
+        for cell, thing in enumerate(env.grid.grid)
+        if thing is not None and thing.type in _FIXED
+    ]
+    text = repr((env.grid.width, fixed))
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _save_state(env: Any) -> _SavedState:
+    doors = [
+        (thing, thing.is_open, thing.is_locked)
+        for thing in env.grid.grid
+        if hasattr(thing, "is_locked")
+    ]
+    return _SavedState(
+        cells=env.grid.grid.copy(),
+        doors=doors,
+        carrying=env.carrying,
+        position=tuple(env.agent_pos),
+        heading=env.agent_dir,
+        memory=[_read_memory(part) for part in _list_instructions(env)],
+    )
+
+
+def _restore_state(env: Any, saved: _SavedState) -> None:
+    env.grid.grid = saved.cells.copy()
+    for door, is_open, is_locked in saved.doors:
+        door.is_open = is_open
+        door.is_locked = is_locked
+
+    env.carrying = saved.carrying
+    env.agent_pos = saved.position
+    env.agent_dir = saved.heading
+    for part, memory in zip(_list_instructions(env), saved.memory, strict=True):
+        vars(part).update(memory)
+
+    # The time limit is no part of a state.
+    env.step_count = 0
+
+
+def _place_states(keys: Sequence[Any]) -> Places:
+    """Place states on four maps, one per heading, if each then has its own place."""
+    places = []
+    for key in keys:
+        height, width, x, y, heading = key[-5:]
+        # Right and down above, left and up below, with a gap between the maps.
+        row = y + (height + 1) * (heading // 2)
+        column = x + (width + 1) * (heading % 2)
+        places.append((row, column))
+
+    if len(set(places)) < len(places):
+        return None, ""
+    return np.array(places), _LEGEND
+
+
+def _leave_out_observations(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
+    """Leave out observations, which take most of the time of a step: no key reads them.
+
+    Other wrappers, such as those that change actions, stay.
+    """
+    layer = env
+    while isinstance(layer, gym.Wrapper) and isinstance(
+        layer, (*PASSIVE_WRAPPERS, gym.ObservationWrapper)
+    ):
+        layer = layer.env
+    if layer is not env.unwrapped:
+        return layer
+
+    # A copy: the user's environment keeps its observations.
+    silent = copy_env(layer)
+    silent.gen_obs = dict
+    return silent  # type: ignore[no-any-return]
+
+
+def _suggest_sampled(env: gym.Env[Any, Any]) -> str:
+    return "minigrid.wrappers.ImgObsWrapper(env)"
+
+
+def _describe_object(thing: Any) -> tuple[Hashable, ...]:
+    """Return type, colour, content and, of a door, state; empty for None."""
+    if thing is None:
+        return ()
+    content = _describe_object(thing.contains)
+    is_open = getattr(thing, "is_open", None)
+    is_locked = getattr(thing, "is_locked", None)
+    return thing.type, thing.color, content, is_open, is_locked
+
+
+def _describe_memory(value: Any) -> Hashable:
+    """Return what an instruction remembers: an object, or whether it succeeded."""
+    if hasattr(value, "color"):
+        return _describe_object(value)
+    return value in (True, "success")
+
+
+def _list_instructions(env: Any) -> list[Any]:
+    """List BabyAI's instruction and its parts; none in other environments."""
+    parts = [env.instrs] if hasattr(env, "instrs") else []
+    # The list grows while it is read: parts may consist of parts.
+    for part in parts:
+        for name in ("instr_a", "instr_b"):
+            if hasattr(part, name):
+                parts.append(getattr(part, name))
+    return parts
+
+
+def _read_memory(instruction: Any) -> dict[str, Any]:
+    """Return the attributes of an instruction that change while it is carried out."""
+    return {name: value for name, value in vars(instruction).items() if name in _MEMORY}
+
+
+FAMILY = Family(
+    name="minigrid",
+    matches=_is_minigrid,
+    identify_state=_identify_state,
+    save=_save_state,
+    restore=_restore_state,
+    identify_layout=_identify_layout,
+    place_states=_place_states,
+    prepare_search=_leave_out_observations,
+    suggest_sampled=_suggest_sampled,
+)
