@@ -208,10 +208,9 @@ def search_env(
 
     # Observations that are numbers stay the numbers of states.
     space = env.observation_space
-    if isinstance(space, Discrete) and not family.looks_inside:
-        if space.n <= max_states:
-            return _keep_numbers(mdp, space)
-    return mdp
+    if family.looks_inside or not isinstance(space, Discrete) or space.n > max_states:
+        return mdp
+    return _keep_numbers(mdp, space)
 
 
 @dataclass(frozen=True)

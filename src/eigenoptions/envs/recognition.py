@@ -15,7 +15,7 @@ import gymnasium as gym
 
 from eigenoptions._types import ActsOnObservations
 from eigenoptions._validation import check_state
-from eigenoptions.envs.families import find_family, get_family
+from eigenoptions.envs.families import families, find_family
 from eigenoptions.envs.sources import env_name
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
@@ -72,7 +72,7 @@ class StateReader:
 
         if self.mdp is not None and self.recognition:
             by = self.recognition["by"]
-            self._identify = by if callable(by) else get_family(by).identify_state
+            self._identify = by if callable(by) else families.find(by).identify_state
             keys = self.mdp.states or ()
             self._numbers = {key: number for number, key in enumerate(keys)}
 
@@ -82,7 +82,7 @@ class StateReader:
         if not self.recognition:
             return False
         by = self.recognition["by"]
-        return callable(by) or get_family(by).looks_inside
+        return callable(by) or families.find(by).looks_inside
 
     def read(self, env: gym.Env[Any, Any], obs: Any, is_first: bool = False) -> Any:
         """Return what options act on at an observation.

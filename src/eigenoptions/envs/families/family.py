@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import gymnasium as gym
 
+from eigenoptions._registry import Registry
 from eigenoptions._types import IndexArray
 from eigenoptions.options.lookahead import Restore, Save
 
@@ -92,3 +93,8 @@ class Family:
     def by(self) -> str | Key:
         """What ``MDP.recognition`` remembers: the name, or the key of the user."""
         return self.identify_state if self.name is None else self.name
+
+
+# All families by name. Each file of this folder adds its own.
+families: Registry[Family] = Registry("recognition")
+families.announce_folder("eigenoptions.envs.families")

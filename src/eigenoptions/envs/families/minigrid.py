@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from eigenoptions.envs.families.family import Family, Places
+from eigenoptions.envs.families.family import Family, Places, families
 from eigenoptions.envs.sources import PASSIVE_WRAPPERS
 from eigenoptions.options.lookahead import copy_env
 
@@ -189,7 +189,7 @@ def _read_memory(instruction: Any) -> dict[str, Any]:
     return {name: value for name, value in vars(instruction).items() if name in _MEMORY}
 
 
-FAMILY = Family(
+MINIGRID = Family(
     name="minigrid",
     matches=_is_minigrid,
     identify_state=_identify_state,
@@ -200,3 +200,4 @@ FAMILY = Family(
     prepare_search=_leave_out_observations,
     suggest_sampled=_suggest_sampled,
 )
+families.add("minigrid", MINIGRID)

@@ -14,7 +14,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
-from eigenoptions.envs.families.family import Family
+from eigenoptions.envs.families.family import Family, families
 
 
 def make_hashable(obs: Any) -> Hashable:
@@ -80,7 +80,7 @@ def _suggest_sampled(env: gym.Env[Any, Any]) -> str:
     return "env"
 
 
-FAMILY = Family(
+OBSERVATION = Family(
     name="observation",
     matches=_match_every_env,
     identify_state=_identify_state,
@@ -88,3 +88,4 @@ FAMILY = Family(
     find_obstacle=_find_obstacle,
     suggest_sampled=_suggest_sampled,
 )
+families.add("observation", OBSERVATION)
