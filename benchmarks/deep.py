@@ -22,9 +22,9 @@ from scipy.sparse.csgraph import connected_components
 import eigenoptions as eo
 from benchmarks.timing import Row
 from eigenoptions.deep import Dataset, learn
+from eigenoptions.deep.adam import Adam
 from eigenoptions.deep.backend import torch, use_one_thread
-from eigenoptions.deep.encoder import initialize_encoder
-from eigenoptions.deep.training import Adam
+from eigenoptions.deep.initialization import initialize_encoder
 from eigenoptions.options.walks import walk
 
 GRIDS = Path(__file__).resolve().parent / "grids"
@@ -133,7 +133,7 @@ def learn_allo(
         encoder = initialize_encoder(
             "auto", data.observations[rows], steps, not data.repeating, rng
         )
-        weights = encoder.trainable()
+        weights = encoder.get_trainable_weights()
         head = torch.from_numpy(
             rng.standard_normal((256, k + 1)).astype(np.float32) / 16
         ).requires_grad_()
@@ -141,11 +141,11 @@ def learn_allo(
         start = time.process_time()
         while time.process_time() - start < seconds:
             parts = [
-                *data.all.draw(1024, 0.9, rng),
-                *(data.all.draw(1024, 0.0, rng)[0] for _ in range(2)),
+                *data.all.draw_pairs(1024, 0.9, rng),
+                *(data.all.draw_pairs(1024, 0.0, rng)[0] for _ in range(2)),
             ]
             distinct, inverse = np.unique(np.concatenate(parts), return_inverse=True)
-            x = encoder.inputs(data.observations[distinct])
+            x = encoder.compute_inputs(data.observations[distinct])
             outputs = (encoder.compute_layers(x, weights)[-1] @ head)[
                 torch.from_numpy(inverse)
             ].split(1024)
@@ -153,7 +153,10 @@ def learn_allo(
             optimizer.step(1e-3)
         with torch.no_grad():
             functions = (
-                encoder.compute_layers(encoder.inputs(observations), weights)[-1] @ head
+                encoder.compute_layers(encoder.compute_inputs(observations), weights)[
+                    -1
+                ]
+                @ head
             )
     return np.asarray(functions.double().numpy()[:, 1:])
 

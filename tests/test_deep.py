@@ -1,4 +1,4 @@
-"""Trained features: against closed forms and tables, the same bytes, files, options, and what is refused."""
+"""Trained features: against closed forms and tables, and what is refused."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ import pytest
 
 import eigenoptions as eo
 from eigenoptions.data import Transitions
-from eigenoptions.deep import (
-    Certificate,
-    Dataset,
-    Encoder,
-    encoder,
-    learn,
-    recognition,
-    ritz,
-    training,
+from eigenoptions.deep import Certificate, Dataset, Encoder, learn, training
+from eigenoptions.deep.certificate import find_resolved
+from eigenoptions.deep.components import count_above_noise
+from eigenoptions.deep.grouping import group_observations
+from eigenoptions.deep.implied import compute_implied_values, compute_long_lag_values
+from eigenoptions.deep.moments import (
+    combine_features,
+    compute_moments,
+    tabulate_features,
 )
-from eigenoptions.deep.encoder import _count_above_noise
+from eigenoptions.deep.ritz import find_slow_functions, remove_noise
+from eigenoptions.deep.scores import compute_held_out_score
 from eigenoptions.features import features_from_dict, features_to_dict
 from eigenoptions.mdp import maze
 from eigenoptions.options.walks import walk
@@ -54,24 +55,41 @@ def walked(steps: int, observations: np.ndarray, rng: int = 0) -> Transitions:
 
 
 def walked_with_noise(steps: int) -> Transitions:
-    """The same images with noise; what is seen after one transition is what is seen before the next."""
-    clean, rng = walked(steps, pixels()), np.random.default_rng(0)
-    before, after = (
-        np.float32(x) / 255 + rng.normal(0, 0.05, x.shape).astype(np.float32)
-        for x in (clean.obs, clean.next_obs)
-    )
+    """The same images with noise, which is new in each observation."""
+    clean = walked(steps, pixels())
+    rng = np.random.default_rng(0)
+
+    def add_noise(images: np.ndarray) -> np.ndarray:
+        noise = rng.normal(0, 0.05, images.shape).astype(np.float32)
+        return np.float32(images) / 255 + noise
+
+    before = add_noise(clean.obs)
+    after = add_noise(clean.next_obs)
+    # What is seen after one transition is what is seen before the next.
     same = (clean.next_obs[:-1] == clean.obs[1:]).all(axis=(1, 2))
     before[1:][same] = after[:-1][same]
     return Transitions(before, clean.action, after, clean.terminated)
 
 
+def link_up(x: np.ndarray) -> Transitions:
+    """Transitions of one trajectory with the observations x ``(N + 1, ...)``."""
+    n = len(x) - 1
+    return Transitions(x[:-1], np.zeros(n, dtype=int), x[1:], np.zeros(n, dtype=bool))
+
+
+def add_constant(data: Dataset) -> Any:
+    """Features by number of the observation: 1 and the observation itself."""
+
+    def features(numbers: Any) -> Any:
+        return np.column_stack([np.ones(len(numbers)), data.observations[numbers]])
+
+    return features
+
+
 def truth(k: int) -> tuple[np.ndarray, np.ndarray]:
     """Eigenpairs of I - P of the uniform random walk in four rooms."""
-    P = (
-        ROOMS.transition.toarray()
-        .reshape(ROOMS.n_states, 4, ROOMS.n_states)
-        .mean(axis=1)
-    )
+    table = ROOMS.transition.toarray().reshape(ROOMS.n_states, 4, ROOMS.n_states)
+    P = table.mean(axis=1)
     values, vectors = np.linalg.eigh(np.eye(len(P)) - P)
     return values[:k], vectors[:, :k]
 
@@ -104,16 +122,16 @@ def test_the_certificate_agrees_with_a_resolved_spectrum(found: Any) -> None:
     certificate = found.certificate
     assert certificate.resolved[:4].all()
     assert certificate.repeating
-    assert (
-        abs(certificate.score - certificate.best_score) < 0.2 < certificate.score <= 4
-    )
+    assert 0.2 < certificate.score <= 4
+    assert abs(certificate.score - certificate.best_score) < 0.2
     assert "e5" in str(certificate)
 
 
 def test_the_same_seed_gives_the_same_bytes() -> None:
     seen = walked(3000, XY)
     threads = torch.get_num_threads()
-    one, two = (learn(seen, 4, seconds=0.05, rng=3) for _ in range(2))
+    one = learn(seen, 4, seconds=0.05, rng=3)
+    two = learn(seen, 4, seconds=0.05, rng=3)
     other = learn(seen, 4, seconds=0.05, rng=4)
     assert one.vectors.tobytes() == two.vectors.tobytes() != other.vectors.tobytes()
     assert one.features.recipe == two.features.recipe != other.features.recipe
@@ -122,21 +140,17 @@ def test_the_same_seed_gives_the_same_bytes() -> None:
 
 def test_interleaved_copies_are_the_same_trajectories() -> None:
     lanes = [walk(eo.MDP(ROOMS.transition), 400, rng=i) for i in range(3)]
-    mixed = [
-        np.stack([getattr(lane, part) for lane in lanes], axis=1).ravel()
-        for part in ("obs", "next_obs")
-    ]
-    ends = np.zeros(1200, dtype=bool)
-    data = Dataset.of(
-        Transitions(XY[mixed[0]], np.zeros(1200, dtype=int), XY[mixed[1]], ends)
-    )
-    before, _ = data.all.pairs(5)
+    obs = np.stack([lane.obs for lane in lanes], axis=1).ravel()
+    next_obs = np.stack([lane.next_obs for lane in lanes], axis=1).ravel()
+    action = np.zeros(1200, dtype=int)
+    terminated = np.zeros(1200, dtype=bool)
+    data = Dataset.of(Transitions(XY[obs], action, XY[next_obs], terminated))
+
+    before, _ = data.all.list_pairs(5)
     assert len(before) >= 3 * 396
-    numbers = [
-        {tuple(x): i for i, x in enumerate(data.observations)}[tuple(x)]
-        for x in XY[lanes[0].obs[:396]]
-    ]
-    assert before[:396].tolist() == numbers
+    np.testing.assert_array_equal(
+        data.observations[before[:396]], XY[lanes[0].obs[:396]]
+    )
 
 
 def test_lagged_values_of_a_cycle_are_closed_forms() -> None:
@@ -145,13 +159,7 @@ def test_lagged_values_of_a_cycle_are_closed_forms() -> None:
     at = np.cumsum(rng.choice([-1, 0, 1], size=40_001)) % n
     angle = 2 * np.pi * np.arange(n) / n
     circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    seen = Transitions(
-        circle[at[:-1]],
-        np.zeros(40_000, dtype=int),
-        circle[at[1:]],
-        np.zeros(40_000, dtype=bool),
-    )
-    values = learn(seen, 3, steps=40).values
+    values = learn(link_up(circle[at]), 3, steps=40).values
     want = 2 / 3 * (1 - np.cos(2 * np.pi / n))
     np.testing.assert_allclose(values, [0, want, want], rtol=0.1)
 
@@ -165,21 +173,19 @@ def test_all_values_of_a_corridor_are_closed_forms() -> None:
         cells[taken.obs], taken.action, cells[taken.next_obs], taken.terminated
     )
     found = learn(seen, 6, steps=60)
-    # Nothing is left of the fastest functions five transitions later, so a shorter lag is used.
+    # Nothing is left of the fastest functions five transitions later, so a shorter lag
+    # is used.
     assert found.certificate.lag < 5
-    np.testing.assert_allclose(
-        found.values, (1 - np.cos(np.pi * np.arange(6) / 6)) / 2, rtol=0.06
-    )
+    want = (1 - np.cos(np.pi * np.arange(6) / 6)) / 2
+    np.testing.assert_allclose(found.values, want, rtol=0.06)
     assert found.certificate.resolved.all()
 
 
 def test_learn_from_pixels_finds_the_eigenspace() -> None:
     images = pixels()
     found = learn(walked(20_000, images), 5, steps=60)
-    assert (
-        agreement((found.features(images) @ found.vectors)[:, 1:], truth(5)[1][:, 1:])
-        > 0.95
-    )
+    f = found.features(images) @ found.vectors
+    assert agreement(f[:, 1:], truth(5)[1][:, 1:]) > 0.95
 
 
 def test_noise_that_is_not_repeated_is_not_memorised() -> None:
@@ -203,67 +209,59 @@ def test_one_wrong_observation_changes_nothing(kind: str) -> None:
     seen = walked(6_000, observations)
     wrong = seen.obs.copy()
     wrong[3_000].flat[0] = 1e6
-    found = learn(
-        Transitions(wrong, seen.action, seen.next_obs, seen.terminated), 4, steps=60
-    )
+    damaged = Transitions(wrong, seen.action, seen.next_obs, seen.terminated)
+    found = learn(damaged, 4, steps=60)
     np.testing.assert_allclose(found.values, truth(4)[0], rtol=0.05, atol=1e-12)
 
 
 def test_the_certificate_sees_poor_functions_at_any_lag() -> None:
-    """Row and column are mixtures of eigenfunctions, whose fast parts have decayed at long lags only."""
+    """Row and column are mixtures of fast and slow eigenfunctions.
+
+    Their fast parts have decayed at long lags only.
+    """
     data = Dataset.of(walked(20_000, XY))
-    features = ritz.tabulate_features(
-        lambda n: np.column_stack([np.ones(len(n)), data.observations[n]]), 104
-    )
+    features = tabulate_features(add_constant(data), 104)
     for lag in (1, 5):
-        solution = ritz.solve(data.all, features, 3, lag)
-        functions = ritz.tabulate_features(
-            lambda n, v=solution.vectors: features(n) @ v, 104
-        )
-        implied = ritz.compute_implied_values(data.all, functions, lag)
-        long_lag = ritz.compute_long_lag_values(data.all, functions, implied, lag)
-        assert not ritz.find_resolved(solution.values, long_lag)[1:].any()
+        solution = find_slow_functions(data.all, features, 3, lag)
+        functions = combine_features(features, solution.vectors)
+        implied = compute_implied_values(data.all, functions, lag)
+        long_lag = compute_long_lag_values(data.all, functions, implied, lag)
+        assert not find_resolved(solution.values, long_lag)[1:].any()
 
 
 def test_covariances_in_time_are_those_of_numpy() -> None:
     """Far from a mean of zero, where observations never repeat."""
     x = np.random.default_rng(0).normal(5, 1, (401, 3)).cumsum(axis=0) / 10
-    zero = np.zeros(400, dtype=int)
-    data = Dataset.of(Transitions(x[:-1], zero, x[1:], zero > 0))
+    data = Dataset.of(link_up(x))
     x = data.observations.astype(float)
-    mean, C, R = ritz.compute_moments(data.all, x.__getitem__, 3)
+    mean, C, R = compute_moments(data.all, x.__getitem__, 3)
     f, g = x[:-3], x[3:]
     centre = (f + g).mean(axis=0) / 2
     np.testing.assert_allclose(mean, centre)
     f, g = f - centre, g - centre
     np.testing.assert_allclose(C, (f.T @ f + g.T @ g) / (2 * len(f)), rtol=1e-6)
     np.testing.assert_allclose(R, (f.T @ g + g.T @ f) / (2 * len(f)), rtol=1e-6)
-    # Squared autocorrelations of the three functions in the span, which are all there are.
+    # Squared autocorrelations of the three functions in the span: all there are.
     want = np.trace(np.linalg.matrix_power(np.linalg.solve(C, R), 2))
-    np.testing.assert_allclose(
-        ritz.compute_held_score(*[np.concatenate([f, g])] * 2, 3), want, rtol=1e-5
-    )
+    outputs = np.concatenate([f, g])
+    score = compute_held_out_score(outputs, outputs, 3)
+    np.testing.assert_allclose(score, want, rtol=1e-5)
 
-    def features(numbers: Any) -> Any:
-        return np.column_stack([np.ones(len(numbers)), x[numbers]])
-
-    assert len(ritz.solve(data.all, features, 4, 1).values) == 4
+    features = add_constant(data)
+    assert len(find_slow_functions(data.all, features, 4, 1).values) == 4
     with pytest.raises(ValueError, match="at most 4,"):
-        ritz.solve(data.all, features, 5, 1)
+        find_slow_functions(data.all, features, 5, 1)
 
 
 def test_types_of_floats_may_be_mixed() -> None:
     seen = walked(600, XY + 0.1)
-    half = [slice(300), slice(300, 600)]
-    batches = [
-        Transitions(
-            seen.obs[p].astype(t),
-            seen.action[p],
-            seen.next_obs[p].astype(t),
-            seen.terminated[p],
-        )
-        for p, t in zip(half, (np.float64, np.float32), strict=True)
-    ]
+
+    def take(part: slice, kind: Any) -> Transitions:
+        obs = seen.obs[part].astype(kind)
+        next_obs = seen.next_obs[part].astype(kind)
+        return Transitions(obs, seen.action[part], next_obs, seen.terminated[part])
+
+    batches = [take(slice(300), np.float64), take(slice(300, 600), np.float32)]
     assert len(Dataset.of(batches).observations) == len(Dataset.of(seen).observations)
     with pytest.raises(ValueError, match="no transitions"):
         Dataset.of(Transitions(*(getattr(seen, name)[:0] for name in vars(seen))))
@@ -277,55 +275,47 @@ def test_types_of_floats_may_be_mixed() -> None:
 def test_components_above_white_noise_are_counted(rank: int) -> None:
     rng = np.random.default_rng(0)
     n, d = 1000, 200
-    x = rng.standard_normal((n, rank)) @ rng.standard_normal(
-        (rank, d)
-    ) + rng.standard_normal((n, d))
-    for y in (x, x[:100]):
-        size = np.linalg.eigvalsh(y @ y.T if len(y) < d else y.T @ y)[::-1] / len(y)
-        assert _count_above_noise(size, *y.shape) == min(rank, len(y))
+    signal = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, d))
+    x = signal + rng.standard_normal((n, d))
+    for sample in (x, x[:100]):
+        n_samples = len(sample)
+        singular_values = np.linalg.svd(sample, compute_uv=False)
+        variances = singular_values**2 / n_samples
+        assert count_above_noise(variances, n_samples, d) == min(rank, n_samples)
 
 
 def test_slow_values_are_taken_at_long_lags() -> None:
     rng = np.random.default_rng(0)
     n = 40_000
-    slow, fast = rng.random((2, n + 1)) < [[0.005], [0.1]]
-    x = (
-        (np.cumsum(slow) % 2 - 0.5)
-        + 0.3 * (np.cumsum(fast) % 2 - 0.5)
-        + 0.1 * rng.standard_normal(n + 1)
-    )
-    zero = np.zeros(n, dtype=int)
-    data = Dataset.of(Transitions(x[:-1, None], zero, x[1:, None], zero > 0))
+    # Two signals that change their sign, one rarely and one often, and noise.
+    flips_slow, flips_fast = rng.random((2, n + 1)) < [[0.005], [0.1]]
+    slow = np.cumsum(flips_slow) % 2 - 0.5
+    fast = np.cumsum(flips_fast) % 2 - 0.5
+    x = slow + 0.3 * fast + 0.1 * rng.standard_normal(n + 1)
+    data = Dataset.of(link_up(x[:, None]))
+    functions = add_constant(data)
 
-    def functions(numbers: Any) -> Any:
-        return np.column_stack([np.ones(len(numbers)), data.observations[numbers]])
-
-    want = 2 * slow.mean()
-    implied = ritz.compute_implied_values(data.all, functions, 2)
-    settled = ritz.compute_long_lag_values(data.all, functions, implied, 2)
+    want = 2 * flips_slow.mean()
+    implied = compute_implied_values(data.all, functions, 2)
+    settled = compute_long_lag_values(data.all, functions, implied, 2)
     assert implied[1] > 1.5 * want
     np.testing.assert_allclose(settled, [0, want], rtol=0.1)
 
 
 def test_values_without_noise_are_those_of_the_chain() -> None:
     rng = np.random.default_rng(0)
-    # Two states, exchanged with probability 0.1: the eigenvalue is 0.2. Half of the variance of x is new noise.
-    x = (
-        np.cumsum(rng.random(40_001) < 0.1) % 2 * 2.0
-        - 1.0
-        + rng.standard_normal(40_001)
-    )[:, None]
-    n = np.zeros(40_000, dtype=int)
-    data = Dataset.of(Transitions(x[:-1], n, x[1:], n > 0))
-    features = ritz.tabulate_features(
-        lambda n: np.column_stack([np.ones(len(n)), data.observations[n]]),
-        len(data.observations),
-    )
-    noisy = ritz.solve(data.all, features, 2, 2)
+    # Two states, exchanged with probability 0.1: the eigenvalue is 0.2. Half of the
+    # variance of x is new noise.
+    state = np.cumsum(rng.random(40_001) < 0.1) % 2
+    x = 2.0 * state - 1.0 + rng.standard_normal(40_001)
+    data = Dataset.of(link_up(x[:, None]))
+    features = tabulate_features(add_constant(data), len(data.observations))
+    noisy = find_slow_functions(data.all, features, 2, 2)
     np.testing.assert_allclose(noisy.values[1], 1 - np.sqrt(0.64 / 2), rtol=0.05)
-    clean = ritz.remove_noise(noisy, data.all, features, 2)
+    clean = remove_noise(noisy, data.all, features, 2)
     np.testing.assert_allclose(clean.values[1], 0.2, rtol=0.1)
-    # The functions are those of the signal, of variance about 0.8 times 1 in the metric at lag 1.
+    # The functions are those of the signal, of variance about 0.8 times 1 in the metric
+    # at lag 1.
     np.testing.assert_allclose(clean.vectors[1, 1] ** 2, 1 / 0.8, rtol=0.1)
 
 
@@ -341,15 +331,13 @@ def test_an_own_module_and_what_it_must_not_do() -> None:
     found = learn(seen, 3, own, steps=10)
     before = found.features(XY)
     assert before.shape == (104, 25)
-    assert not np.array_equal(
-        learn(seen, 3, found.features, steps=10).features(XY), before
-    )
+    more = learn(seen, 3, found.features, steps=10)
+    assert not np.array_equal(more.features(XY), before)
     assert np.array_equal(found.features(XY), before)
     with pytest.raises(ValueError, match="must return"):
         learn(seen, 3, torch.nn.Unflatten(1, (2, 1)), steps=1)
-    dropped = learn(
-        seen, 3, torch.nn.Sequential(own, torch.nn.Dropout(0.5)), steps=1
-    ).features
+    with_dropout = torch.nn.Sequential(own, torch.nn.Dropout(0.5))
+    dropped = learn(seen, 3, with_dropout, steps=1).features
     assert np.array_equal(dropped(XY), dropped(XY))
     with torch.no_grad():
         own[0].weight[0, 0] = np.nan
@@ -382,17 +370,19 @@ def test_learn_bad_input_raises(
 
 
 def test_pairs_are_drawn_at_geometric_distances_within_trajectories() -> None:
-    steps, rng = np.arange(100.0).repeat(2).reshape(100, 2), np.random.default_rng(0)
-    data = Dataset.of(
-        Transitions(steps, np.zeros(100, int), steps + 1, np.arange(100) % 50 == 49)
-    )
-    before, after = (
-        data.observations[numbers, 0] for numbers in data.all.draw(20_000, 0.0, rng)
-    )
+    rng = np.random.default_rng(0)
+    time = np.arange(100.0).repeat(2).reshape(100, 2)
+    action = np.zeros(100, dtype=int)
+    is_end = np.arange(100) % 50 == 49
+    data = Dataset.of(Transitions(time, action, time + 1, is_end))
+
+    def draw_times(discount: float) -> tuple[np.ndarray, np.ndarray]:
+        before, after = data.all.draw_pairs(20_000, discount, rng)
+        return data.observations[before, 0], data.observations[after, 0]
+
+    before, after = draw_times(0.0)
     np.testing.assert_array_equal(after, before + 1)
-    before, after = (
-        data.observations[numbers, 0] for numbers in data.all.draw(20_000, 0.75, rng)
-    )
+    before, after = draw_times(0.75)
     early = before % 50 < 20
     assert (after - before)[early].mean() == pytest.approx(4.0, abs=0.1)
     assert (before // 50 == (after - 1) // 50).all()
@@ -400,10 +390,8 @@ def test_pairs_are_drawn_at_geometric_distances_within_trajectories() -> None:
 
 def test_changes_are_measured_where_something_changes() -> None:
     obs = np.array([[0.0, 5.0, 1.0], [2.0, 5.0, 1.0], [2.0, 5.0, 4.0], [8.0, 5.0, 4.0]])
-    data = Dataset.of(
-        Transitions(obs[:-1], np.zeros(3, int), obs[1:], np.zeros(3, bool))
-    )
-    np.testing.assert_array_equal(training._estimate_steps(data), [4.0, 1.0, 3.0])
+    data = Dataset.of(link_up(obs))
+    np.testing.assert_array_equal(training._estimate_step_sizes(data), [4.0, 1.0, 3.0])
 
 
 def test_the_rate_falls_linearly(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -419,12 +407,10 @@ def test_the_rate_falls_linearly(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(np.array(rates) / rates[0], [1.0, 0.75, 0.5, 0.25])
 
 
-def test_observations_are_encoded_in_blocks(
-    found: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_observations_are_encoded_in_blocks(found: Any) -> None:
     whole = found.features(XY)
-    monkeypatch.setattr(encoder, "BLOCK", 8)
-    np.testing.assert_allclose(found.features(XY), whole, atol=1e-5)
+    in_blocks = found.features._encode(XY, block_rows=8)
+    np.testing.assert_allclose(in_blocks, whole, atol=1e-5)
 
 
 def test_an_interrupted_training_returns_the_best_so_far(
@@ -512,10 +498,8 @@ def test_options_files_hold_the_encoder_and_are_read_without_torch(
     assert isinstance(same.features, Encoder)
     assert same.actions(images).tolist() == skills.actions(images).tolist()
     assert features_to_dict(same.features) == features_to_dict(skills.features)
-    assert (
-        features_from_dict(features_to_dict(skills.features), skills.features)
-        is skills.features
-    )
+    record = features_to_dict(skills.features)
+    assert features_from_dict(record, skills.features) is skills.features
     code = (
         "import sys; sys.modules['torch'] = None\n"
         "import eigenoptions as eo, numpy as np\n"
@@ -533,9 +517,8 @@ def test_options_files_hold_the_encoder_and_are_read_without_torch(
 def test_an_encoder_is_trained_further(found: Any) -> None:
     more = learn(walked(3_000, XY), 5, found.features, steps=5)
     assert more.features.recipe["digest"] != found.features.recipe["digest"]
-    assert (
-        agreement((more.features(XY) @ more.vectors)[:, 1:], truth(5)[1][:, 1:]) > 0.9
-    )
+    f = more.features(XY) @ more.vectors
+    assert agreement(f[:, 1:], truth(5)[1][:, 1:]) > 0.9
     with pytest.raises(ValueError, match="observations"):
         found.features(pixels())
 
@@ -548,11 +531,9 @@ def test_stacked_frames_become_channels() -> None:
 
 def test_a_table_of_transitions_counts_every_action_once_and_sums_to_one() -> None:
     """Action 0 of state 0 was taken twice, with two results: each counts a half."""
-    at, then, action = (
-        np.array([0, 0, 0, 1]),
-        np.array([1, 2, 1, 0]),
-        np.array([0, 0, 1, 0]),
-    )
+    at = np.array([0, 0, 0, 1])
+    then = np.array([1, 2, 1, 0])
+    action = np.array([0, 0, 1, 0])
     eye = np.eye(3)
     data = Dataset.of(Transitions(eye[at], action, eye[then], np.ones(4, dtype=bool)))
     numbers, weights = data.all.table
@@ -564,129 +545,130 @@ def test_a_table_of_transitions_counts_every_action_once_and_sums_to_one() -> No
 # Options where the best action depends on more than slow functions
 @pytest.fixture(scope="module")
 def turning_room() -> tuple[np.ndarray, np.ndarray, Transitions]:
-    """Successors ``(S, 3)``, images and a walk of an agent that turns or goes forward in a room of 12 x 12 cells."""
-    side, ahead = 12, np.array([[0, 1], [1, 0], [0, -1], [-1, 0]])
+    """An agent that turns or goes forward in a room of 12 x 12 cells.
+
+    Successors ``(S, 3)``, images ``(S, 36, 36)`` and a random walk.
+    """
+    side = 12
+    ahead = np.array([[0, 1], [1, 0], [0, -1], [-1, 0]])
     cell, heading = np.divmod(np.arange(4 * side**2), 4)
     place = np.stack(np.divmod(cell, side), axis=1)
-    forward = (np.clip(place + ahead[heading], 0, side - 1) @ [side, 1]) * 4 + heading
-    successors = np.stack(
-        [4 * cell + (heading - 1) % 4, 4 * cell + (heading + 1) % 4, forward], axis=1
-    )
+
+    turn_left = 4 * cell + (heading - 1) % 4
+    turn_right = 4 * cell + (heading + 1) % 4
+    next_place = np.clip(place + ahead[heading], 0, side - 1)
+    forward = 4 * (next_place @ [side, 1]) + heading
+    successors = np.stack([turn_left, turn_right, forward], axis=1)
+
+    # Two bright pixels: the agent, and the one in front of it.
+    states = np.arange(len(cell))
     images = np.zeros((len(cell), 3 * side, 3 * side), dtype=np.uint8)
-    centre = 3 * place + 1
-    images[np.arange(len(cell)), *centre.T] = images[
-        np.arange(len(cell)), *(centre + ahead[heading]).T
-    ] = 255
-    rng = np.random.default_rng(0)
-    action, at = rng.integers(3, size=20_000), [0]
+    agent = 3 * place + 1
+    front = agent + ahead[heading]
+    images[states, *agent.T] = 255
+    images[states, *front.T] = 255
+
+    action = np.random.default_rng(0).integers(3, size=20_000)
+    at = [0]
     for a in action:
         at.append(int(successors[at[-1], a]))
-    return (
-        successors,
-        images,
-        Transitions(
-            images[at[:-1]], action, images[at[1:]], np.zeros(20_000, dtype=bool)
-        ),
-    )
+    terminated = np.zeros(20_000, dtype=bool)
+    seen = Transitions(images[at[:-1]], action, images[at[1:]], terminated)
+    return successors, images, seen
 
 
 @pytest.mark.slow
 def test_options_turn_before_they_go(turning_room: Any) -> None:
-    """An agent that looks in one of four directions: which turn is right is no slow function, but it is learned."""
+    """Which turn is right is no slow function of what is seen, but it is learned."""
     successors, images, seen = turning_room
     found = learn(seen, 3, steps=60)
     options = eo.discover(seen, 4, features="deep", training_steps=60, n_actions=3)
-    assert (
-        options.directions.shape[1]
-        == options.features.n_features
-        == found.features.n_features
-    )
+    assert options.directions.shape[1] == options.features.n_features
+    assert options.features.n_features == found.features.n_features
     f, actions = options.potential(images), options.actions(images)
-    np.testing.assert_allclose(
-        f[::2], (found.features(images) @ found.vectors[:, 1:]).T, atol=1e-9
-    )
+    expected = found.features(images) @ found.vectors[:, 1:]
+    np.testing.assert_allclose(f[::2], expected.T, atol=1e-9)
     for option in range(len(options)):
         state = np.arange(len(images))
         for _ in range(80):
             moves = successors[state, np.maximum(actions[option, state], 0)]
             state = np.where(actions[option, state] >= 0, moves, state)
         # With values in the last layer only it was at most 0.45.
-        assert (f[option, state] - f[option]).sum() > 0.7 * (
-            f[option].max() - f[option]
-        ).sum()
+        climbed = (f[option, state] - f[option]).sum()
+        most = (f[option].max() - f[option]).sum()
+        assert climbed > 0.7 * most
 
 
-# Recognition of noisy observations
+# Noisy observations that show the same state
 N, D = 1000, 12
 
 
 def shown(
-    noise: float, rng: np.random.Generator, n: int = N, n_classes: int = 20
+    noise: float, rng: np.random.Generator, n: int = N, n_things: int = 20
 ) -> tuple[np.ndarray, ...]:
-    """Noisy observations of things that are ten units apart or more, and what each of them shows."""
-    of = np.append(np.arange(n_classes), rng.integers(n_classes, size=n - n_classes))
-    things = 10 * np.stack(
-        [np.arange(n_classes), *np.zeros((D - 1, n_classes))], axis=1
-    )
-    return (things[of] + noise * rng.standard_normal((n, D))).astype(np.float32), of
+    """Noisy observations of things ten units apart or more, and what each shows."""
+    of = np.append(np.arange(n_things), rng.integers(n_things, size=n - n_things))
+    things = np.zeros((n_things, D))
+    things[:, 0] = 10 * np.arange(n_things)
+    x = things[of] + noise * rng.standard_normal((n, D))
+    return x.astype(np.float32), of
 
 
-def number_classes(
-    x: np.ndarray, rng: np.random.Generator, sample: int = 2048
+def group(
+    x: np.ndarray, rng: np.random.Generator, max_sample: int = 2048
 ) -> np.ndarray | None:
-    """Classes of observations that follow each other in time."""
-    return recognition.find_classes(
-        x, np.arange(len(x) - 1), np.arange(1, len(x)), rng, sample
-    )
+    """Groups of observations that follow each other in time."""
+    before = np.arange(len(x) - 1)
+    return group_observations(x, before, before + 1, rng, max_sample)
+
+
+def assert_one_to_one(groups: np.ndarray, of: np.ndarray, n_things: int) -> None:
+    """Every group is one thing, and every thing is one group."""
+    pairs = set(zip(of.tolist(), groups.tolist(), strict=True))
+    assert len(pairs) == n_things
+    assert len(np.unique(groups)) == n_things
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_classes_are_what_is_shown(seed: int) -> None:
+def test_groups_are_what_is_shown(seed: int) -> None:
     rng = np.random.default_rng(seed)
     x, of = shown(0.5, rng)
-    found = number_classes(x, rng)
-    assert found is not None
-    assert (
-        len({*zip(of.tolist(), found.tolist(), strict=True)})
-        == len(np.unique(found))
-        == 20
-    )
+    groups = group(x, rng)
+    assert groups is not None
+    assert_one_to_one(groups, of, 20)
 
 
 def test_what_the_sample_does_not_contain_is_found() -> None:
     x, of = shown(0.5, np.random.default_rng(0), n=1000)
     # One more thing, which is seen three times: a sample of a fifth often misses it.
-    x[-3:, 0], x[-3:, 1] = 0.0, x[-3:, 1] + 30
+    x[-3:, 0] = 0.0
+    x[-3:, 1] += 30
     of[-3:] = 20
-    last = []
+    was_missed = []
     for seed in range(5):
-        found = number_classes(x, np.random.default_rng(seed), sample=200)
-        assert found is not None
-        assert (
-            len({*zip(of.tolist(), found.tolist(), strict=True)})
-            == len(np.unique(found))
-            == 21
-        )
-        last.append(found[-1] == 20)
-    assert any(last)
+        groups = group(x, np.random.default_rng(seed), max_sample=200)
+        assert groups is not None
+        assert_one_to_one(groups, of, 21)
+        was_missed.append(groups[-1] == 20)
+    assert any(was_missed)
 
 
 def test_states_that_are_not_discrete_or_too_noisy_are_not_numbered() -> None:
     rng = np.random.default_rng(0)
     continuous = rng.random((N, 2)).astype(np.float32)
-    assert number_classes(continuous, rng) is None
+    assert group(continuous, rng) is None
     noise_only = rng.standard_normal((N, D)).astype(np.float32)
-    assert number_classes(noise_only, rng) is None
+    assert group(noise_only, rng) is None
     for noise in (3.0, 6.0):
-        assert number_classes(shown(noise, rng)[0], rng) is None
+        assert group(shown(noise, rng)[0], rng) is None
 
 
-def test_a_slow_change_within_classes_is_not_noise() -> None:
+def test_a_slow_change_within_groups_is_not_noise() -> None:
     rng = np.random.default_rng(0)
     x, _ = shown(0.5, rng)
-    assert number_classes(x, rng) is not None
+    assert group(x, rng) is not None
     x[:, 5] += np.sin(np.arange(N) / 100)
-    assert number_classes(x, rng) is None
+    assert group(x, rng) is None
 
 
 def test_noisy_images_are_learned_as_if_they_repeated(

@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 import eigenoptions as eo
-from eigenoptions.deep import ritz
 from eigenoptions.deep.dataset import Dataset
+from eigenoptions.deep.ritz import find_slow_functions
 from eigenoptions.features import Fourier, OneHot, Raw
 from eigenoptions.spectra.incidence import (
     Incidence,
@@ -150,7 +150,7 @@ def test_spectrum_of_features_and_ritz_values_are_those_of_tica(rng):
     data = Dataset.of(make_batch(before, after))
     rows = np.ones((len(data.observations), 6))
     rows[data.before, 1:], rows[data.after, 1:] = before, after
-    solution = ritz.solve(data.all, rows.__getitem__, 5, 1)
+    solution = find_slow_functions(data.all, rows.__getitem__, 5, 1)
     assert_allclose(solution.values[1:], expected, rtol=1e-9)
 
 

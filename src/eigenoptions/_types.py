@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 FloatArray: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
+# What networks compute with.
+Float32Array: TypeAlias = NDArray[np.float32]
+
 # Numbers of states, actions or rows, as NumPy's own index functions return them.
 IndexArray: TypeAlias = NDArray[np.intp]
 

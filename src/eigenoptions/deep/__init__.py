@@ -1,13 +1,17 @@
-"""Trained feature maps: from vectors or pixels to eigenfunctions, certificates and options (extra ``deep``: torch).
+"""Trained feature maps: from vectors or pixels to eigenfunctions and options.
 
-`learn` trains the *features* with a variational objective (VAMP-2), then solves one exact generalized eigenproblem on
-the last hidden layer (Rayleigh-Ritz). It returns a `Spectrum` like any other, whose
-feature map is an `Encoder`. ``discover(env, features="deep")`` does all of it.
+`learn` trains *features* with a variational objective (VAMP-2). Then it solves one
+exact generalized eigenproblem on the last hidden layer (Rayleigh-Ritz). It returns a
+`Spectrum` like any other, whose feature map is an `Encoder`, with a `Certificate`.
+``discover(env, features="deep")`` does all of it.
+
+Needs torch: ``pip install 'eigenoptions[deep]'``.
 """
 
+from eigenoptions.deep.certificate import Certificate
 from eigenoptions.deep.dataset import Dataset
 from eigenoptions.deep.encoder import Encoder
-from eigenoptions.deep.ritz import Certificate
-from eigenoptions.deep.training import LearnedSpectrum, learn
+from eigenoptions.deep.spectrum import LearnedSpectrum
+from eigenoptions.deep.training import learn
 
 __all__ = ["Certificate", "Dataset", "Encoder", "LearnedSpectrum", "learn"]

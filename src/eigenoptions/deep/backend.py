@@ -1,35 +1,49 @@
-"""torch, imported when it is first used: options files load without it, and it takes a second."""
+"""PyTorch, which is imported when it is first used.
+
+Options files that hold a trained feature map can be read without it, and its import
+takes a second. No other module of the package imports torch.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["Module", "Tensor", "torch", "use_one_thread"]
 
 
-class _Torch:
-    """The module torch; ImportError, naming the extra, where it is not installed."""
+class _LazyTorch:
+    """Stands for the module torch, and imports it when an attribute is asked for."""
 
     def __getattr__(self, name: str) -> Any:
         try:
             import torch
         except ImportError as missing:
             raise ImportError(
-                f"eigenoptions.deep needs {missing.name}: pip install 'eigenoptions[deep]'",
+                f"eigenoptions.deep needs {missing.name}: "
+                "pip install 'eigenoptions[deep]'",
                 name=missing.name,
             ) from None
         return getattr(torch, name)
 
 
-torch: Any = _Torch()
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+    from torch.nn import Module
+else:
+    torch = _LazyTorch()
+    Tensor = Any
+    Module = Any
 
 
 @contextmanager
 def use_one_thread() -> Iterator[None]:
-    """One thread of torch inside the block: the same bits whatever the number of cores."""
-    threads = torch.get_num_threads()
+    """Restrict torch to one thread, so that results do not depend on the cores."""
+    n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         yield
     finally:
-        torch.set_num_threads(threads)
+        torch.set_num_threads(n_threads)

@@ -1,4 +1,9 @@
-"""Transitions for training: each distinct observation once, and pairs of observations at a distance in time."""
+"""Transitions for training: each distinct observation once, and pairs of them in time.
+
+A network is trained on pairs of observations that are some transitions apart. `Dataset`
+numbers the distinct observations and finds the trajectories. `Subset` takes pairs from
+some of the transitions.
+"""
 
 from __future__ import annotations
 
@@ -6,32 +11,51 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from math import ceil
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from eigenoptions._types import BoolArray, IndexArray
 from eigenoptions.data import Transitions
 
-Index = NDArray[np.int64]
+
+class _Trajectories(NamedTuple):
+    """The transitions of a data set, sorted by trajectory.
+
+    Attributes
+    ----------
+    order : array (N,)
+        Numbers of the transitions: those of one trajectory follow each other. A *place*
+        is an index into it.
+    last : array (N,)
+        For each place, the place at which its trajectory ends.
+    """
+
+    order: IndexArray
+    last: IndexArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Transitions as numbers of distinct observations.
+    """Transitions between numbered observations.
+
+    Two transitions belong to one trajectory if the second begins with the observation
+    with which the first ends. Transitions of several environments may be interleaved,
+    as `envs.collect` returns them.
 
     Attributes
     ----------
-    observations
-        ``(n, ...)`` distinct observations.
-    before, after
-        ``(N,)`` numbers of the observations before and after each transition.
-    action, terminated
-        ``(N,)`` as in `Transitions`.
-
-    Consecutive transitions belong to one trajectory where one ends with the observation with which the next begins.
-    Transitions of several environments may be interleaved, as `envs.collect` returns them.
+    observations : array (n, ...)
+        The distinct observations.
+    before, after : array (N,) of int
+        Numbers of the observations before and after each transition.
+    action : array (N,) of int
+        The action of each transition.
+    terminated : array (N,) of bool
+        Whether the episode ended there.
 
     Examples
     --------
@@ -40,178 +64,329 @@ class Dataset:
     >>> corridor = maze("......")
     >>> steps = walk(corridor, 100)
     >>> cells = corridor.coords.astype(float)
-    >>> Dataset.of(Transitions(cells[steps.obs], steps.action, cells[steps.next_obs], steps.terminated))
+    >>> obs, next_obs = cells[steps.obs], cells[steps.next_obs]
+    >>> Dataset.of(Transitions(obs, steps.action, next_obs, steps.terminated))
     Dataset(100 transitions, 6 distinct observations)
     """
 
     observations: NDArray[Any]
-    before: Index
-    after: Index
-    action: Index
-    terminated: NDArray[np.bool_]
-    # Observations count as repeating if the share of distinct ones is below this.
-    repeating_below: ClassVar[float] = 0.25
+    before: IndexArray
+    after: IndexArray
+    action: IndexArray
+    terminated: BoolArray
 
     @classmethod
     def of(cls, data: Dataset | Transitions | Iterable[Transitions]) -> Dataset:
-        """The data set of transitions, or of an iterable of batches, of which only distinct observations are kept."""
-        if isinstance(data, cls):
+        """Make a data set of transitions.
+
+        Parameters
+        ----------
+        data : Transitions, iterable of Transitions, or Dataset
+            The transitions, or batches of them. Of each batch only the observations
+            that are new are kept. A data set is returned as it is.
+
+        Returns
+        -------
+        Dataset
+            Floats are stored as float32, the precision of networks.
+        """
+        if isinstance(data, Dataset):
             return data
-        distinct: list[NDArray[Any]] = []
-        numbers_by_digest: dict[bytes, int] = {}
-        columns = []
-        batches: Any = [data] if isinstance(data, Transitions) else data
-        for batch in map(Transitions.of, batches):
-            sides = [
-                _number_rows(obs, distinct, numbers_by_digest)
-                for obs in (batch.obs, batch.next_obs)
-            ]
-            columns.append((*sides, batch.action, batch.terminated))
-        if not sum(len(before) for before, *_ in columns):
+
+        batches: Iterable[Transitions]
+        batches = [data] if isinstance(data, Transitions) else data
+        numbering = _Numbering()
+        before = []
+        after = []
+        actions = []
+        terminated = []
+        for batch in batches:
+            transitions = Transitions.of(batch)
+            before.append(numbering.number(transitions.obs))
+            after.append(numbering.number(transitions.next_obs))
+            actions.append(transitions.action)
+            terminated.append(transitions.terminated)
+
+        n_transitions = sum(len(numbers) for numbers in before)
+        if n_transitions == 0:
             raise ValueError("there are no transitions: collect some")
+
         return cls(
-            np.concatenate(distinct), *map(np.concatenate, zip(*columns, strict=True))
+            observations=np.concatenate(numbering.distinct),
+            before=np.concatenate(before),
+            after=np.concatenate(after),
+            action=np.concatenate(actions),
+            terminated=np.concatenate(terminated),
         )
 
     def __len__(self) -> int:
         return len(self.before)
 
     def __repr__(self) -> str:
-        return f"Dataset({len(self)} transitions, {len(self.observations)} distinct observations)"
+        return (
+            f"Dataset({len(self)} transitions, "
+            f"{len(self.observations)} distinct observations)"
+        )
 
     @property
     def repeating(self) -> bool:
-        """Whether observations repeat exactly, so that they can be numbered."""
-        return len(self.observations) < self.repeating_below * len(self)
-
-    @cached_property
-    def _runs(self) -> tuple[Index, Index]:
-        """Transitions in the order of their trajectories, and the place of the last of each one's trajectory."""
-        n = len(self)
-        # The number of interleaved environments, at most 64: the stride at which transitions follow each other best.
-        shares = [
-            np.mean(self.after[:-s] == self.before[s:])
-            for s in range(1, min(64, n - 1) + 1)
-        ]
-        n_envs = int(np.argmax(np.round(shares, 3))) + 1 if shares else 1
-        order = np.concatenate([np.arange(i, n, n_envs) for i in range(n_envs)])
-        linked = (self.after[order[:-1]] == self.before[order[1:]]) & ~self.terminated[
-            order[:-1]
-        ]
-        # The last transition of one environment and the first of the next are not linked.
-        linked &= np.diff(order) == n_envs
-        last = np.append(np.flatnonzero(~linked), n - 1)
-        return order, last[np.searchsorted(last, np.arange(n))]
-
-    def split(self, hold_out: bool, offset: int = 0, n_blocks: int = 40) -> Subset:
-        """The transitions of every fourth of `n_blocks` blocks, or the others; no pair crosses a block's end."""
-        order, end = self._runs
-        n = len(order)
-        edges = np.linspace(0, n, min(n_blocks, n) + 1).astype(np.int64)
-        block = np.searchsorted(edges, np.arange(n), side="right") - 1
-        held = (block + offset) % 4 == 0
-        return Subset(
-            self,
-            np.flatnonzero(held == hold_out),
-            np.minimum(end, edges[block + 1] - 1),
-        )
-
-    def sample(self, max_observations: int) -> tuple[NDArray[Any], Transitions]:
-        """Observations, and transitions between their rows: all, or evenly spaced ones if there are too many."""
-        stride = (
-            1
-            if len(self.observations) <= max_observations
-            else -(-len(self) // max_observations)
-        )
-        rows = slice(None, None, stride)
-        used, inverse = np.unique(
-            np.append(self.before[rows], self.after[rows]), return_inverse=True
-        )
-        before, after = np.split(inverse, 2)
-        return self.observations[used], Transitions(
-            before, self.action[rows], after, self.terminated[rows]
-        )
+        """Whether observations repeat exactly, so that a table can number them."""
+        return len(self.observations) < 0.25 * len(self)
 
     @cached_property
     def all(self) -> Subset:
         """All transitions."""
-        return Subset(self, np.arange(len(self)), self._runs[1])
+        return Subset(self, np.arange(len(self)), self._trajectories.last)
+
+    def split(self, offset: int = 0, n_blocks: int = 40) -> tuple[Subset, Subset]:
+        """Divide the transitions into those for training and those held out.
+
+        Parameters
+        ----------
+        offset : int, default=0
+            Which blocks are held out, 0 to 3.
+        n_blocks : int, default=40
+            Number of blocks of consecutive transitions. Every fourth is held out, and
+            no pair crosses the end of a block.
+
+        Returns
+        -------
+        tuple of Subset
+            The transitions for training, and those held out.
+        """
+        n = len(self)
+        edges = np.linspace(0, n, min(n_blocks, n) + 1).astype(np.intp)
+        block = np.searchsorted(edges, np.arange(n), side="right") - 1
+        last_of_block = edges[block + 1] - 1
+        last = np.minimum(self._trajectories.last, last_of_block)
+
+        is_held_out = (block + offset) % 4 == 0
+        training = Subset(self, np.flatnonzero(~is_held_out), last)
+        held_out = Subset(self, np.flatnonzero(is_held_out), last)
+        return training, held_out
+
+    def thin_transitions(
+        self, max_observations: int
+    ) -> tuple[NDArray[Any], Transitions]:
+        """Take evenly spaced transitions where there are too many observations.
+
+        Parameters
+        ----------
+        max_observations : int
+            All transitions are taken if there are no more distinct observations.
+
+        Returns
+        -------
+        observations : array (m, ...)
+            The observations of these transitions.
+        transitions : Transitions
+            Their `obs` and `next_obs` are row numbers of `observations`.
+        """
+        stride = 1
+        if len(self.observations) > max_observations:
+            stride = ceil(len(self) / max_observations)
+
+        used, before, after = _renumber(self.before[::stride], self.after[::stride])
+        transitions = Transitions(
+            before, self.action[::stride], after, self.terminated[::stride]
+        )
+        return self.observations[used], transitions
+
+    @cached_property
+    def _trajectories(self) -> _Trajectories:
+        """The transitions sorted by trajectory."""
+        n = len(self)
+        n_envs = _count_interleaved(self.before, self.after)
+        order = np.concatenate([np.arange(i, n, n_envs) for i in range(n_envs)])
+
+        is_linked = self.after[order[:-1]] == self.before[order[1:]]
+        is_linked &= ~self.terminated[order[:-1]]
+        # The last transition of one environment and the first of the next are not.
+        is_linked &= np.diff(order) == n_envs
+
+        ends = np.append(np.flatnonzero(~is_linked), n - 1)
+        last = ends[np.searchsorted(ends, np.arange(n))]
+        return _Trajectories(order, last)
 
 
 @dataclass(frozen=True, eq=False)
 class Subset:
-    """Some transitions of a data set, from which pairs are taken."""
+    """Some transitions of a data set, from which pairs of observations are taken.
+
+    Attributes
+    ----------
+    data : Dataset
+        The data set.
+    starts : array (m,) of int
+        Places of the first transitions of pairs, in the order of trajectories.
+    last : array (N,) of int
+        For each place, the last one that a pair which begins there may reach.
+    """
 
     data: Dataset
-    # Places of the first transitions of pairs, in the order of trajectories.
-    starts: Index
-    # ``(N,)`` the last place that a pair may reach, by place of its first transition.
-    end: Index
-
-    def draw(
-        self, n: int, discount: float, rng: np.random.Generator
-    ) -> tuple[Index, Index]:
-        """Numbers of n pairs of observations at geometric distances, cut at ends of trajectories."""
-        first = self.starts[rng.integers(len(self.starts), size=n)]
-        last = np.minimum(
-            first + rng.geometric(1.0 - discount, size=n) - 1, self.end[first]
-        )
-        order = self.data._runs[0]
-        return self.data.before[order[first]], self.data.after[order[last]]
+    starts: IndexArray
+    last: IndexArray
 
     @cached_property
-    def table(self) -> tuple[Index, csr_array]:
-        """Numbers of the n observations, and weights ``(n, n)`` of sum 1: each action of each counts equally."""
-        at, data = self.data._runs[0][self.starts], self.data
-        numbers, inverse = np.unique(
-            np.append(data.before[at], data.after[at]), return_inverse=True
+    def table(self) -> tuple[IndexArray, csr_array]:
+        """The transitions as a symmetric matrix, in which each action counts equally.
+
+        An action that was taken several times in one observation counts once: each of
+        its transitions has an equal share.
+
+        Returns
+        -------
+        numbers : array (n,)
+            Numbers of the observations.
+        weights : csr_array (n, n)
+            Weights between them, of sum 1.
+        """
+        data = self.data
+        transitions = data._trajectories.order[self.starts]
+        numbers, before, after = _renumber(
+            data.before[transitions], data.after[transitions]
         )
-        i, j = np.split(inverse, 2)
-        actions, action = np.unique(data.action[at], return_inverse=True)
+        actions, action = np.unique(data.action[transitions], return_inverse=True)
+
         # How often the same action was taken in the same observation.
-        state_action = i * len(actions) + action
-        weight = 1.0 / np.bincount(state_action)[state_action]
-        N = csr_array((weight, (i, j)), shape=(len(numbers), len(numbers)))
-        return numbers, csr_array((N + N.T) / (2 * weight.sum()))
+        state_action = before * len(actions) + action
+        counts = np.bincount(state_action)
+        weight = 1.0 / counts[state_action]
+
+        n = len(numbers)
+        directed = csr_array((weight, (before, after)), shape=(n, n))
+        weights = csr_array((directed + directed.T) / (2 * weight.sum()))
+        return numbers, weights
+
+    def draw_pairs(
+        self, n_pairs: int, discount: float, rng: np.random.Generator
+    ) -> tuple[IndexArray, IndexArray]:
+        """Draw pairs of observations at geometric distances in time.
+
+        Parameters
+        ----------
+        n_pairs : int
+            Number of pairs.
+        discount : float
+            The distance is d with probability ``(1 - discount) * discount^(d - 1)``. It
+            is cut at the end of the trajectory.
+        rng : Generator
+            Source of the random numbers.
+
+        Returns
+        -------
+        tuple of array (n_pairs,)
+            Numbers of the first and of the second observation of each pair.
+        """
+        start = self.starts[rng.integers(len(self.starts), size=n_pairs)]
+        distance = rng.geometric(1.0 - discount, size=n_pairs)
+        end = np.minimum(start + distance - 1, self.last[start])
+        return self._get_pairs(start, end)
+
+    def list_pairs(self, lag: int) -> tuple[IndexArray, IndexArray]:
+        """Numbers of all pairs of observations that are `lag` transitions apart."""
+        end = self.starts + lag - 1
+        is_inside = end <= self.last[self.starts]
+        return self._get_pairs(self.starts[is_inside], end[is_inside])
 
     def find_longest_lag(self, n_pairs: int) -> int:
-        """The longest lag at which there are more than `n_pairs` pairs."""
-        lengths = np.sort(self.end[self.starts] - self.starts + 1)[::-1]
-        return int(lengths[n_pairs]) if n_pairs < len(lengths) else 0
+        """Find the longest lag at which there are more than `n_pairs` pairs."""
+        longest_lags = np.sort(self.last[self.starts] - self.starts + 1)[::-1]
+        if n_pairs >= len(longest_lags):
+            return 0
+        return int(longest_lags[n_pairs])
 
-    def pairs(self, lag: int) -> tuple[Index, Index]:
-        """Numbers of all pairs of observations `lag` transitions apart."""
-        first = self.starts[self.starts + lag - 1 <= self.end[self.starts]]
-        order = self.data._runs[0]
-        return self.data.before[order[first]], self.data.after[order[first + lag - 1]]
+    def _get_pairs(
+        self, start: IndexArray, end: IndexArray
+    ) -> tuple[IndexArray, IndexArray]:
+        """Observations before the transitions at `start` and after those at `end`."""
+        order = self.data._trajectories.order
+        return self.data.before[order[start]], self.data.after[order[end]]
 
 
-def _number_rows(
-    obs: NDArray[Any], distinct: list[NDArray[Any]], numbers_by_digest: dict[bytes, int]
-) -> Index:
-    """Numbers of the observations ``(N, ...)`` of a batch; floats are compared as float32, as networks see them."""
-    if obs.dtype.kind not in "biuf" or obs.ndim < 2:
-        got = f"{obs.dtype} {obs.shape}: numbered states have a table, which needs no features"
-        raise ValueError(f"observations must be numbers of shape (N, ...), got {got}")
-    if obs.dtype.kind == "f":
-        with np.errstate(over="ignore"):
-            obs = obs.astype(np.float32) + np.float32(0)  # -0 becomes 0
-        finite = np.isfinite(obs).all(axis=tuple(range(1, obs.ndim)))
-        if not finite.all():
-            at = int(finite.argmin())
+class _Numbering:
+    """Numbers distinct observations in the order in which they are first seen."""
+
+    def __init__(self) -> None:
+        # One array of new observations per batch.
+        self.distinct: list[NDArray[Any]] = []
+        self._numbers_by_digest: dict[bytes, int] = {}
+
+    def number(self, obs: NDArray[Any]) -> IndexArray:
+        """Return the number of each observation ``(N, ...)``; new ones are kept."""
+        obs = _check_observations(obs)
+        self._check_same_kind(obs)
+
+        numbers = np.empty(len(obs), dtype=np.intp)
+        new_rows = []
+        for i, row in enumerate(np.ascontiguousarray(obs)):
+            digest = hashlib.blake2b(row.data, digest_size=16).digest()
+            if digest not in self._numbers_by_digest:
+                self._numbers_by_digest[digest] = len(self._numbers_by_digest)
+                new_rows.append(i)
+            numbers[i] = self._numbers_by_digest[digest]
+
+        self.distinct.append(obs[new_rows])
+        return numbers
+
+    def _check_same_kind(self, obs: NDArray[Any]) -> None:
+        """Raise ValueError if observations differ in type or shape from the first."""
+        if not self.distinct:
+            return
+
+        first = self.distinct[0]
+        if first.dtype != obs.dtype or first.shape[1:] != obs.shape[1:]:
             raise ValueError(
-                f"observations must be finite and below 3e38, got {at} of a batch: remove it"
+                "all observations must have one type and shape, "
+                f"got {first.dtype} {first.shape[1:]} and {obs.dtype} {obs.shape[1:]}"
             )
-    first = distinct[0] if distinct else obs
-    if (first.dtype, first.shape[1:]) != (obs.dtype, obs.shape[1:]):
-        kinds = f"{first.dtype} {first.shape[1:]} and {obs.dtype} {obs.shape[1:]}"
-        raise ValueError(f"all observations must have one type and shape, got {kinds}")
-    numbers, new = np.empty(len(obs), dtype=np.int64), []
-    for i, row in enumerate(np.ascontiguousarray(obs)):
-        key = hashlib.blake2b(row.data, digest_size=16).digest()
-        if key not in numbers_by_digest:
-            numbers_by_digest[key] = len(numbers_by_digest)
-            new.append(i)
-        numbers[i] = numbers_by_digest[key]
-    distinct.append(obs[new])
-    return numbers
+
+
+def _check_observations(obs: NDArray[Any]) -> NDArray[Any]:
+    """Check a batch of observations; floats are returned as networks see them."""
+    if obs.dtype.kind not in "biuf" or obs.ndim < 2:
+        raise ValueError(
+            "observations must be numbers of shape (N, ...), "
+            f"got {obs.dtype} {obs.shape}: "
+            "numbered states have a table, which needs no features"
+        )
+    if obs.dtype.kind != "f":
+        return obs
+
+    with np.errstate(over="ignore"):
+        # Adding zero turns -0.0 into 0.0: equal observations have equal bytes.
+        obs = obs.astype(np.float32) + np.float32(0)
+
+    is_finite = np.isfinite(obs).all(axis=tuple(range(1, obs.ndim)))
+    if not is_finite.all():
+        raise ValueError(
+            "observations must be finite and below 3e38, "
+            f"which row {int(is_finite.argmin())} of a batch is not: remove it"
+        )
+    return obs
+
+
+def _count_interleaved(
+    before: IndexArray, after: IndexArray, max_envs: int = 64
+) -> int:
+    """Count the environments whose transitions are interleaved.
+
+    It is the stride at which transitions follow each other best.
+    """
+    max_stride = min(max_envs, len(before) - 1)
+    if max_stride < 1:
+        return 1
+
+    strides = range(1, max_stride + 1)
+    shares = [np.mean(after[:-stride] == before[stride:]) for stride in strides]
+    # Of strides that are about equally good the shortest wins.
+    return 1 + int(np.argmax(np.round(shares, 3)))
+
+
+def _renumber(
+    before: IndexArray, after: IndexArray
+) -> tuple[IndexArray, IndexArray, IndexArray]:
+    """Numbers that occur, ascending, and both arrays as indices into them."""
+    used, indices = np.unique(np.append(before, after), return_inverse=True)
+    new_before, new_after = np.split(indices, 2)
+    return used, new_before, new_after

@@ -1,43 +1,42 @@
-"""`learn`: features trained on transitions, and the spectrum of their span (beyond the paper's Section 5.2)."""
+"""`learn`: features trained on transitions, and the spectrum of their span.
+
+It goes beyond the paper's Section 5.2, in which features are given.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from math import ceil
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._validation import Progress, check_float, check_int, make_generator
+from eigenoptions._types import FloatArray, IndexArray, Progress, Randomness
+from eigenoptions._validation import check_float, check_int, make_generator
 from eigenoptions.data import Transitions
-from eigenoptions.deep import recognition, ritz
-from eigenoptions.deep.backend import torch, use_one_thread
-from eigenoptions.deep.dataset import Dataset, Index
-from eigenoptions.deep.encoder import Encoder, initialize_encoder
-from eigenoptions.spectra import Spectrum
+from eigenoptions.deep.adam import Adam
+from eigenoptions.deep.backend import Module, Tensor, torch, use_one_thread
+from eigenoptions.deep.dataset import Dataset, Subset
+from eigenoptions.deep.encoder import Encoder
+from eigenoptions.deep.grouping import compute_group_means, group_observations
+from eigenoptions.deep.initialization import initialize_encoder
+from eigenoptions.deep.moments import tabulate_features
+from eigenoptions.deep.scores import compute_held_out_score, compute_objective
+from eigenoptions.deep.spectrum import LearnedSpectrum, compute_spectrum
 
 logger = logging.getLogger("eigenoptions")
 
-
-@dataclass(frozen=True, eq=False, repr=False)
-class LearnedSpectrum(Spectrum):
-    """A `Spectrum` of trained features, with what is known of its quality.
-
-    Attributes
-    ----------
-    certificate
-        See `Certificate`.
-    """
-
-    certificate: ritz.Certificate | None = None
+# From numbers (N,) of observations to the inputs (N, ...) of the trained layers.
+_NumberedInputs: TypeAlias = Callable[[IndexArray], Tensor]
 
 
 def learn(
     transitions: Dataset | Transitions | Iterable[Transitions],
     k: int = 16,
-    encoder: Any = "auto",
+    encoder: str | Module | Encoder = "auto",
     *,
     seconds: float = 15.0,
     steps: int | None = None,
@@ -46,52 +45,62 @@ def learn(
     discount: float = 0.9,
     lag: int = 5,
     recognise: bool = True,
-    rng: int | np.random.Generator = 0,
+    rng: Randomness = 0,
     progress: Progress | None = None,
 ) -> LearnedSpectrum:
     """Train features on transitions, and find the k slowest functions in their span.
 
-    The last hidden layer of a network is trained by a variational objective (VAMP-2); one exact generalized
-    eigenproblem on it (Rayleigh-Ritz) then gives eigenfunctions of the Laplacian of the walk ``I - P``, symmetrised
-    where transitions are directed. A part of the data is held out: the weights with the best score on it are kept.
-    Where observations repeat exactly, the walk is the one that takes each action seen in an observation equally often.
+    A variational objective (VAMP-2) trains the last hidden layer of a network. One
+    exact generalized eigenproblem on this layer (Rayleigh-Ritz) then gives
+    eigenfunctions of the Laplacian ``I - P`` of the walk, symmetrised where transitions
+    are directed. A part of the data is held out: the weights with the best score on it
+    are kept.
+
+    Where observations repeat exactly, the walk is the one that takes each action seen
+    in an observation equally often.
 
     Parameters
     ----------
-    transitions
-        Transitions, an iterable of batches of them, or a `Dataset`.
+    transitions : Transitions, iterable of Transitions, or Dataset
+        The transitions, or batches of them.
     k : int, default=16
         Number of eigenfunctions, the constant one included, as in `spectrum`.
     encoder : str, torch.nn.Module or Encoder, default="auto"
-        ``"mlp"`` for vectors, ``"random"`` for images and long vectors, ``"auto"``, or a `torch.nn.Module` from
-        observations ``(N, ...)`` to features ``(N, m)``. An `Encoder` is trained further.
+        ``"mlp"`` for vectors, ``"random"`` for images and long vectors, ``"auto"`` for
+        the one that fits, or your own `torch.nn.Module` from observations ``(N, ...)``
+        to features ``(N, m)``. An `Encoder` is trained further.
     seconds : float, default=15
-        CPU seconds of training on a core of the year 2024. They determine the number of steps, which does not depend
-        on the machine: the same seed gives the same bytes.
+        CPU seconds of training on a core of the year 2024. They determine the number of
+        steps, which does not depend on your machine: the same seed gives the same
+        bytes.
     steps : int, optional
         Exact number of training steps, in place of `seconds`.
     batch : int, default=1024
-        Pairs per step.
+        Pairs of observations per step.
     rate : float, default=3e-3
-        Largest step size of Adam; it falls linearly to zero.
+        Largest step size of Adam. It falls linearly to zero.
     discount : float, default=0.9
-        Of the geometric distances in time between the observations of a pair.
+        Discount of the geometric distances in time between the observations of a pair.
     lag : int, default=5
-        Distance in time of the pairs of the Ritz step; smaller where trajectories are short.
+        Distance in time of the pairs of the Ritz step. It is made smaller where
+        trajectories are short.
     recognise : bool, default=True
-        Whether noisy observations that show the same state are numbered like those that repeat exactly, where they can
-        be told apart (`deep.recognition`; encoder ``"random"``).
+        Whether noisy observations that show the same state are numbered like those that
+        repeat exactly, where they can be told apart (`deep.grouping`; encoder
+        ``"random"``).
     rng : int or Generator, default=0
         Seed of weights, batches and held-out blocks.
     progress : callable, optional
-        Called with the number of steps done and in all.
+        Called with the number of steps done and the number of all steps.
 
     Returns
     -------
     LearnedSpectrum
-        ``sp.features(obs) @ sp.vectors`` are the eigenfunctions, with mean 0 and variance 1 on the data; the first is
-        constant, so labels of purposes start at e2. Values are per transition, comparable with those of the table. The
-        largest value of each function on the data is positive. ``sp.certificate`` rates each of them.
+        ``sp.features(obs) @ sp.vectors`` are the eigenfunctions, with mean 0 and
+        variance 1 on the data. The first is constant, so labels of purposes start at
+        e2. The largest value of each function on the data is positive. Eigenvalues are
+        per transition, comparable with those of a table. ``sp.certificate`` rates each
+        of them.
 
     Examples
     --------
@@ -100,151 +109,185 @@ def learn(
     >>> rooms = maze("four-rooms")
     >>> steps = walk(rooms, 20000)
     >>> xy = rooms.coords.astype(float)
-    >>> transitions = Transitions(xy[steps.obs], steps.action, xy[steps.next_obs], steps.terminated)
+    >>> obs, next_obs = xy[steps.obs], xy[steps.next_obs]
+    >>> transitions = Transitions(obs, steps.action, next_obs, steps.terminated)
     >>> spectrum = learn(transitions, 4, steps=50)
-    >>> spectrum.vectors.shape, spectrum.n_zero, bool(spectrum.certificate.resolved.all())
-    ((769, 4), 1, True)
+    >>> spectrum.vectors.shape, spectrum.n_zero
+    ((769, 4), 1)
+    >>> bool(spectrum.certificate.resolved.all())
+    True
     """
-    k, batch, lag = (
-        check_int("k", k, 2),
-        check_int("batch", batch),
-        check_int("lag", lag),
-    )
+    k = check_int("k", k, 2)
+    batch = check_int("batch", batch)
+    lag = check_int("lag", lag)
     rate = check_float("rate", rate, above=0)
     discount = check_float("discount", discount, minimum=0, below=1)
     seconds = check_float("seconds", seconds, above=0)
+    if steps is not None:
+        steps = check_int("steps", steps)
+
     data = Dataset.of(transitions)
-    if not (data.before != data.after).any():
+    if (data.before == data.after).all():
         raise ValueError(
             f"none of {len(data)} transitions changes the observation: nothing to learn"
         )
     if data.repeating:
         logger.info(
-            "%r: they repeat exactly, so a table of them (number them) is exact and faster",
+            "%r: they repeat exactly, so a table of them (number them) is exact "
+            "and faster",
             data,
         )
+
     with use_one_thread():
-        trainer = Trainer(data, k, encoder, lag, recognise, make_generator(rng))
+        trainer = _Trainer(data, k, encoder, lag, recognise, make_generator(rng))
         if steps is None:
             steps = max(1, round(seconds / trainer.estimate_step_seconds(batch)))
-        return trainer.train(check_int("steps", steps), batch, rate, discount, progress)
+        trainer.train(steps, batch, rate, discount, progress)
+        return trainer.compute_spectrum()
 
 
-class Trainer:
-    """One training run: an encoder with its weights, the data and their subsets; parameters as in `learn`."""
+class _Trainer:
+    """One training run: an encoder with its weights, the data and their two parts.
+
+    Parameters
+    ----------
+    data : Dataset
+        The transitions.
+    k : int
+        Number of eigenfunctions, the constant one included.
+    encoder : str, torch.nn.Module or Encoder
+        As in `learn`.
+    lag : int
+        Longest lag of the Ritz step.
+    recognise : bool
+        Whether noisy observations that show the same state are numbered.
+    rng : Generator
+        Source of the random numbers.
+    """
 
     def __init__(
         self,
         data: Dataset,
         k: int,
-        encoder: Any,
+        encoder: str | Module | Encoder,
         lag: int,
         recognise: bool,
         rng: np.random.Generator,
     ) -> None:
-        self.data, self.k, self.rng = data, k, rng
-        offset = int(rng.integers(4))
-        self.train_subset, self.held_subset = (
-            data.split(False, offset),
-            data.split(True, offset),
-        )
-        # Components of noisy observations need a larger sample.
-        n = len(data.observations)
-        sample_rows = np.sort(
-            rng.choice(n, min(n, 4096 if data.repeating else 16_384), replace=False)
-        )
-        sample = data.observations[sample_rows]
-        if isinstance(encoder, Encoder):
-            self.encoder = encoder.copy_for(sample)
-        else:
-            self.encoder = initialize_encoder(
-                encoder, sample, _estimate_steps(data), not data.repeating, rng
-            )
-        self.weights = self.encoder.trainable()
-        m = self.encoder.recipe["hidden"][-1]
-        if len(data) < 2 * m:
-            raise ValueError(
-                f"at least {2 * m} transitions are needed for {m} features, got {len(data)}"
-            )
-        # More functions are trained than are asked for.
-        head = rng.standard_normal((m, max(16, k + 6))) / np.sqrt(m)
-        self.head = torch.from_numpy(head.astype(np.float32)).requires_grad_()
-        is_noisy = self.encoder.recipe["encoder"] == "random" and not data.repeating
-        # Noise that is added to the inputs, whose components have variance 1, so that none is memorised.
-        self.noise = 0.6 if is_noisy else 0.0
-        # A shorter lag of the Ritz step where few trajectories are long enough.
-        n_pairs = len(self.held_subset.starts) // 3
-        longest = min(
-            subset.find_longest_lag(n_pairs)
-            for subset in (self.train_subset, self.held_subset)
-        )
-        self.lag = max(1, min(lag, longest // 2))
+        self.k = k
+        self.rng = rng
+
+        # Which quarter of the blocks is held out.
+        self.offset = int(rng.integers(4))
+        self.data = data
+        self.training, self.held_out = data.split(self.offset)
+
+        self.encoder = _make_encoder(encoder, data, rng)
+        self.weights = self.encoder.get_trainable_weights()
+        self.head = self._draw_head()
         self.inputs = self._prepare_inputs()
+        self.lag = self._shorten_lag(lag)
+
+        is_noisy = self.encoder.recipe["encoder"] == "random" and not data.repeating
+        # Noise that is added to the inputs, whose components have variance 1, so that
+        # none is memorised.
+        self.noise = 0.6 if is_noisy else 0.0
         if is_noisy and recognise:
-            self._recognise_states(offset)
-        self.check_pairs = []
-        for subset in (self.train_subset, self.held_subset):
-            before, after = subset.pairs(self.lag)
-            stride = -(-len(before) // 4096) or 1
-            self.check_pairs.append(np.append(before[::stride], after[::stride]))
+            self._recognise_states()
 
-    def _recognise_states(self, offset: int) -> None:
-        """Number observations that repeat up to noise like those that repeat exactly, where they can be told apart."""
-        data, x = self.data, self.inputs(np.arange(len(self.data.observations))).numpy()
-        # Along the components noise has about one size, but inputs are scaled to variance 1.
-        scale = np.linalg.norm(self.encoder.arrays["components"], axis=0)
-        labels = recognition.find_classes(x / scale, *data.all.pairs(1), self.rng)
-        if (
-            labels is None
-            or not self.k <= labels.max() + 1 < data.repeating_below * len(data)
-        ):
-            return
-        first = np.unique(labels, return_index=True)[1]
-        logger.info("%d noisy observations show %d states", len(x), len(first))
-        self.inputs = torch.from_numpy(
-            recognition.compute_class_means(x, labels)[0]
-        ).__getitem__
-        before, after = labels[data.before], labels[data.after]
-        self.data = replace(
-            data, observations=data.observations[first], before=before, after=after
-        )
-        self.train_subset, self.held_subset = (
-            self.data.split(held, offset) for held in (False, True)
-        )
+        # Pairs for the held-out score, which is computed many times.
+        self.training_check = _take_pairs(self.training, self.lag)
+        self.held_out_check = _take_pairs(self.held_out, self.lag)
 
-    def _prepare_inputs(self, block: int = 512) -> Callable[[Index], Any]:
-        """Inputs of the trained layers by number of the observation; those of the own encoders are computed once."""
-        observations, compute = self.data.observations, self.encoder.inputs
-        if self.encoder.module is not None:
-            return lambda numbers: compute(observations[numbers])
-        blocks = [
-            compute(observations[low : low + block])
-            for low in range(0, len(observations), block)
-        ]
-        return torch.cat(blocks).__getitem__  # type: ignore[no-any-return]
+    def _draw_head(self) -> Tensor:
+        """Draw the weights from the last hidden layer to functions that train it.
 
-    def estimate_step_seconds(self, batch: int) -> float:
-        """Cost of a training step on a core of 4e10 operations per second, with an overhead of 3 ms."""
-        rows = (
-            min(2 * batch, len(self.data.observations))
-            if self.data.repeating
-            else 2 * batch
-        )
-        n_weights = sum(w.numel() for w in self.weights.values())
-        frozen = 0.0 if self.encoder.module is None else 4e5
-        return float(3e-3 + rows * (6.0 * n_weights + frozen) / 4e10)
-
-    def _compute_outputs(self, numbers: Index, noise: float) -> Any:
-        """Outputs of observations by number, each distinct one computed once."""
-        distinct, inverse = np.unique(numbers, return_inverse=True)
-        x = self.inputs(distinct)
-        if noise:
-            seed = int(self.rng.integers(2**62))
-            x = x + noise * torch.randn(
-                x.shape, generator=torch.Generator().manual_seed(seed)
+        There are more of these functions than you asked for.
+        """
+        n_features = self.encoder.recipe["hidden"][-1]
+        if len(self.data) < 2 * n_features:
+            raise ValueError(
+                f"at least {2 * n_features} transitions are needed "
+                f"for {n_features} features, got {len(self.data)}"
             )
-        outputs = self.encoder.compute_layers(x, self.weights)[-1] @ self.head
-        return outputs.index_select(0, torch.from_numpy(inverse))
+        n_functions = max(16, self.k + 6)
+        head = self.rng.standard_normal((n_features, n_functions)) / np.sqrt(n_features)
+        return torch.from_numpy(head.astype(np.float32)).requires_grad_()
+
+    def _prepare_inputs(self, block_rows: int = 512) -> _NumberedInputs:
+        """Inputs of the trained layers by number of the observation.
+
+        They are computed once, but for a user's module, whose inputs are observations.
+        """
+        observations = self.data.observations
+        if self.encoder.module is not None:
+
+            def compute_inputs(numbers: IndexArray) -> Tensor:
+                return self.encoder.compute_inputs(observations[numbers])
+
+            return compute_inputs
+
+        blocks = []
+        for low in range(0, len(observations), block_rows):
+            block = observations[low : low + block_rows]
+            blocks.append(self.encoder.compute_inputs(block))
+        return _make_lookup(torch.cat(blocks))
+
+    def _shorten_lag(self, lag: int) -> int:
+        """A lag at which enough trajectories are long enough, at most `lag`."""
+        n_pairs = len(self.held_out.starts) // 3
+        longest = min(
+            self.training.find_longest_lag(n_pairs),
+            self.held_out.find_longest_lag(n_pairs),
+        )
+        return max(1, min(lag, longest // 2))
+
+    def _recognise_states(self) -> None:
+        """Number noisy observations like exact ones, where they can be told apart.
+
+        From then on the mean of all observations of a state takes their place.
+        """
+        data = self.data
+        x = self.inputs(np.arange(len(data.observations))).numpy()
+
+        # Noise has about one size along the components, but inputs have variance 1.
+        scale = np.linalg.norm(self.encoder.arrays["components"], axis=0)
+        before, after = data.all.list_pairs(1)
+        groups = group_observations(x / scale, before, after, self.rng)
+        if groups is None:
+            return
+
+        _, first_rows = np.unique(groups, return_index=True)
+        n_states = len(first_rows)
+        grouped = replace(
+            data,
+            observations=data.observations[first_rows],
+            before=groups[data.before],
+            after=groups[data.after],
+        )
+        if n_states < self.k or not grouped.repeating:
+            return
+
+        logger.info("%d noisy observations show %d states", len(x), n_states)
+        means, _ = compute_group_means(x, groups)
+        self.inputs = _make_lookup(torch.from_numpy(means))
+        self.data = grouped
+        self.training, self.held_out = grouped.split(self.offset)
+
+    def estimate_step_seconds(
+        self, batch: int, operations_per_second: float = 4e10, overhead: float = 3e-3
+    ) -> float:
+        """Estimate the CPU seconds of a training step on a core of the year 2024."""
+        n_rows = 2 * batch
+        if self.data.repeating:
+            # Each distinct observation of a batch is computed once.
+            n_rows = min(n_rows, len(self.data.observations))
+
+        n_weights = sum(weight.numel() for weight in self.weights.values())
+        n_operations = 6.0 * n_weights
+        if self.encoder.module is not None:
+            n_operations += 4e5
+        return overhead + n_rows * n_operations / operations_per_second
 
     def train(
         self,
@@ -252,164 +295,151 @@ class Trainer:
         batch: int,
         rate: float,
         discount: float,
-        progress: Progress | None,
-    ) -> LearnedSpectrum:
-        """Train, and return the spectrum of the weights with the best held-out score."""
+        progress: Progress | None = None,
+        patience: int = 6,
+    ) -> None:
+        """Train, and keep the weights with the best held-out score.
+
+        Parameters
+        ----------
+        n_steps, batch, rate, discount, progress
+            As in `learn`; `n_steps` is its `steps`.
+        patience : int, default=6
+            Training ends if so many scores in a row were not the best, and observations
+            do not repeat: noisy ones are memorised in the end.
+        """
         optimizer = Adam([*self.weights.values(), self.head])
         check_every = max(1, n_steps // 20)
-        best_score, best_weights, n_idle = -np.inf, self._copy_weights(), 0
+        best_score = -np.inf
+        best_weights = self._copy_weights()
+        n_scores_since_best = 0
+
         try:
             for step in range(n_steps):
-                pairs = np.concatenate(
-                    self.train_subset.draw(batch, discount, self.rng)
-                )
-                loss = -compute_vamp2_score(
-                    *self._compute_outputs(pairs, self.noise).split(batch)
-                )
-                loss.backward()
+                self._compute_gradients(batch, discount)
                 optimizer.step(rate * (1.0 - step / n_steps))
-                if (step + 1) % check_every == 0 or step + 1 == n_steps:
-                    with torch.no_grad():
-                        sides = [
-                            self._compute_outputs(x, 0.0).double().numpy()
-                            for x in self.check_pairs
-                        ]
-                    score = ritz.compute_held_score(sides[0], sides[1], self.k - 1)
-                    n_idle += 1
+
+                n_done = step + 1
+                if n_done % check_every == 0 or n_done == n_steps:
+                    score = self._compute_held_out_score()
+                    n_scores_since_best += 1
                     if score > best_score:
-                        best_score, best_weights, n_idle = (
-                            score,
-                            self._copy_weights(),
-                            0,
-                        )
-                    # Noisy observations are memorised in the end: stop when the held-out score no longer rises.
-                    if n_idle >= 6 and not self.data.repeating:
+                        best_score = score
+                        best_weights = self._copy_weights()
+                        n_scores_since_best = 0
+                    if n_scores_since_best >= patience and not self.data.repeating:
                         break
+
                 if progress is not None:
-                    progress(step + 1, n_steps)
+                    progress(n_done, n_steps)
         except KeyboardInterrupt:
             logger.warning("training was interrupted: the best weights so far are used")
-        return self._solve_ritz(best_weights)
 
-    def _copy_weights(self) -> dict[str, Any]:
-        return {name: w.detach().clone() for name, w in self.weights.items()}
-
-    def _solve_ritz(self, weights: dict[str, Any]) -> LearnedSpectrum:
-        """The spectrum of the features with these weights, and its certificate."""
         with torch.no_grad():
-            for name, w in self.weights.items():
-                w.copy_(weights[name])
-        encoder = self.encoder.replace_weights(
-            {} if self.encoder.module is not None else self.weights
-        )
-        data, k, repeating = self.data, self.k, self.data.repeating
-        n = len(data.observations)
+            for name, weight in self.weights.items():
+                weight.copy_(best_weights[name])
 
-        def encode(numbers: Index) -> NDArray[np.float64]:
+    def _copy_weights(self) -> dict[str, Tensor]:
+        """A copy of the present weights."""
+        return {name: weight.detach().clone() for name, weight in self.weights.items()}
+
+    def _compute_gradients(self, batch: int, discount: float) -> None:
+        """Compute gradients of the objective on a new batch of pairs."""
+        before, after = self.training.draw_pairs(batch, discount, self.rng)
+        outputs = self._compute_outputs(np.append(before, after), self.noise)
+        loss = -compute_objective(outputs[:batch], outputs[batch:])
+        loss.backward()  # type: ignore[no-untyped-call]
+
+    def _compute_held_out_score(self) -> float:
+        """Score of functions fitted to training pairs, on pairs that were held out."""
+        with torch.no_grad():
+            training_outputs = self._compute_outputs(self.training_check)
+            held_out_outputs = self._compute_outputs(self.held_out_check)
+        return compute_held_out_score(
+            training_outputs.double().numpy(),
+            held_out_outputs.double().numpy(),
+            self.k - 1,
+        )
+
+    def _compute_outputs(self, numbers: IndexArray, noise: float = 0.0) -> Tensor:
+        """Outputs of observations by number, each distinct one computed once."""
+        distinct, inverse = np.unique(numbers, return_inverse=True)
+        x = self.inputs(distinct)
+        if noise > 0:
+            generator = torch.Generator()
+            generator.manual_seed(int(self.rng.integers(2**62)))
+            x = x + noise * torch.randn(x.shape, generator=generator)
+
+        last_layer = self.encoder.compute_layers(x, self.weights)[-1]
+        outputs = last_layer @ self.head
+        return outputs.index_select(0, torch.from_numpy(inverse))
+
+    def compute_spectrum(self) -> LearnedSpectrum:
+        """Compute the spectrum of the features with the present weights."""
+        # A user's module holds its own weights.
+        trained = {} if self.encoder.module is not None else self.weights
+        encoder = self.encoder.replace_weights(trained)
+
+        def encode(numbers: IndexArray) -> FloatArray:
             with torch.no_grad():
-                h = encoder.compute_layers(self.inputs(numbers), self.weights)[-1]
-            return np.column_stack([np.ones(len(numbers)), h.numpy()])
+                layers = encoder.compute_layers(self.inputs(numbers), self.weights)
+            constant = np.ones(len(numbers))
+            return np.column_stack([constant, layers[-1].numpy()])
 
-        features = ritz.tabulate_features(encode, n)
-        lag = ritz.find_visible_lag(data.all, features, k, self.lag)
-        if not repeating:
-            # Two lags tell noise from signal.
-            lag = max(lag, min(self.lag, 2))
-        trained = ritz.solve(self.train_subset, features, k, lag)
-        solution = ritz.solve(data.all, features, k, lag)
-        if lag > 1 and not repeating:
-            solution = ritz.remove_noise(solution, data.all, features, lag)
-
-        functions = ritz.combine_features(features, solution.vectors)
-        implied = solution.values
-        if len(data.all.pairs(2 * lag)[0]):
-            implied = ritz.compute_implied_values(data.all, functions, lag)
-        # What a slow or unresolved function contains of faster ones has decayed at longer lags, so the value implied
-        # there is the better one. Where pairs are exact, it is the one to certify by, too.
-        long_lag = ritz.compute_long_lag_values(data.all, functions, implied, lag)
-        implied = long_lag if repeating else implied
-        use_ritz = ritz.find_resolved(solution.values, implied) & (
-            solution.values * lag >= 0.5
+        features = tabulate_features(encode, len(self.data.observations))
+        return compute_spectrum(
+            encoder, features, self.training, self.held_out, self.k, self.lag
         )
-        values = np.where(use_ritz, solution.values, long_lag)
-        order = np.append(0, 1 + np.argsort(values[1:], kind="stable"))
-        trained_functions = ritz.combine_features(features, trained.vectors[:, 1:])
-        subsets = self.held_subset, self.train_subset
-        held, best = (
-            ritz.compute_score(
-                *ritz.compute_moments(subset, trained_functions, lag)[1:]
-            )
-            for subset in subsets
-        )
-        compared = solution.values[order], implied[order]
-        certificate = ritz.Certificate(held, best, *compared, lag, repeating)
-        if not certificate.resolved.all():
-            names = ", ".join(
-                f"e{i + 1}" for i in np.flatnonzero(~certificate.resolved)
-            )
-            logger.warning("not resolved: %s; train longer, or use more data", names)
-        # The largest value of each function is positive.
-        vectors = solution.vectors[:, order]
-        f = features(np.arange(min(n, 25_000))) @ vectors
-        vectors = vectors * np.where(
-            f[np.abs(f).argmax(axis=0), np.arange(k)] < 0, -1.0, 1.0
-        )
-        # They lie in the span of the last layer, after which the encoder's features have others.
-        vectors = np.pad(vectors, ((0, encoder.n_features - len(vectors)), (0, 0)))
-        results: Any = {"features": encoder, "certificate": certificate}
-        return LearnedSpectrum(values[order], vectors, "learned", n_zero=1, **results)
 
 
-def compute_vamp2_score(before: Any, after: Any) -> Any:
-    """Sum of squared autocorrelations of the best functions in the span of outputs ``(N, q)`` (Mardt et al., 2018).
+def _make_encoder(
+    encoder: str | Module | Encoder, data: Dataset, rng: np.random.Generator
+) -> Encoder:
+    """Make the encoder to be trained, fitted to a sample of the observations."""
+    # Components of noisy observations need a larger sample.
+    max_sample = 4096 if data.repeating else 16_384
+    n = len(data.observations)
+    rows = np.sort(rng.choice(n, min(n, max_sample), replace=False))
+    sample = data.observations[rows]
 
-    With the centred outputs z, z', ``C = (zz + z'z') / 2`` and ``R = sym(z z')``, it is ``||C^-1/2 R C^-1/2||^2``: the
-    reversible form of the VAMP-2 score (Wu and Noe; Chen, Sidky and Ferguson, 2019), independent of the basis.
+    if isinstance(encoder, Encoder):
+        return encoder.copy_for(sample)
+    return initialize_encoder(
+        encoder, sample, _estimate_step_sizes(data), not data.repeating, rng
+    )
+
+
+def _estimate_step_sizes(data: Dataset, max_transitions: int = 20_000) -> FloatArray:
+    """Estimate the typical change of each dimension of vectors in one transition.
+
+    Transitions in which a dimension does not change do not count.
     """
-    x, y = before.double(), after.double()
-    mean = 0.5 * (x.mean(dim=0) + y.mean(dim=0))
-    x, y = x - mean, y - mean
-    cross = x.T @ y / len(x)
-    C, R = (x.T @ x + y.T @ y) / (2 * len(x)), 0.5 * (cross + cross.T)
-    # A small share of the mean variance keeps the first steps regular.
-    ridge = 1e-6 * torch.trace(C).detach() / len(C) + 1e-12
-    L = torch.linalg.cholesky(C + ridge * torch.eye(len(C), dtype=C.dtype))
-    M = torch.linalg.solve_triangular(L, R, upper=False)
-    M = torch.linalg.solve_triangular(L, M.T, upper=False)
-    return (M * M).sum()
-
-
-class Adam:
-    """Adam (Kingma and Ba, 2015). The first use of torch's own loads its compiler, for seconds."""
-
-    def __init__(self, parameters: list[Any]) -> None:
-        self.parameters, self.time = parameters, 0
-        self.moments = [(torch.zeros_like(p), torch.zeros_like(p)) for p in parameters]
-
-    def step(self, rate: float, first: float = 0.9, second: float = 0.999) -> None:
-        """Move every tensor by its gradient, and clear it."""
-        self.time += 1
-        scale = rate * (1 - second**self.time) ** 0.5 / (1 - first**self.time)
-        with torch.no_grad():
-            for p, (mean, square) in zip(self.parameters, self.moments, strict=True):
-                if p.grad is None:
-                    continue
-                mean.mul_(first).add_(p.grad, alpha=1 - first)
-                square.mul_(second).addcmul_(p.grad, p.grad, value=1 - second)
-                p.addcdiv_(mean, square.sqrt().add_(1e-8), value=-scale)
-                p.grad = None
-
-
-def _estimate_steps(data: Dataset) -> NDArray[np.float64]:
-    """Typical change of each dimension of vectors in one transition, where it changes at all."""
     if data.observations.ndim != 2:
         return np.ones(1)
-    rows = np.arange(0, len(data), max(1, len(data) // 20_000))
-    after = data.observations[data.after[rows]].astype(np.float64)
-    change = np.abs(after - data.observations[data.before[rows]])
-    return np.array(
-        [
-            np.median(column[column > 0]) if (column > 0).any() else 1.0
-            for column in change.T
-        ]
-    )
+
+    stride = max(1, len(data) // max_transitions)
+    before: NDArray[Any] = data.observations[data.before[::stride]]
+    after = data.observations[data.after[::stride]].astype(np.float64)
+    changes = np.abs(after - before)
+
+    step_sizes = np.ones(changes.shape[1])
+    for dimension, change in enumerate(changes.T):
+        if change.any():
+            step_sizes[dimension] = np.median(change[change > 0])
+    return step_sizes
+
+
+def _make_lookup(table: Tensor) -> _NumberedInputs:
+    """Make a function that looks inputs up by the number of the observation."""
+
+    def get_inputs(numbers: IndexArray) -> Tensor:
+        return table[torch.from_numpy(numbers)]
+
+    return get_inputs
+
+
+def _take_pairs(subset: Subset, lag: int, max_pairs: int = 4096) -> IndexArray:
+    """Numbers of evenly spaced pairs: all first observations, then the second ones."""
+    before, after = subset.list_pairs(lag)
+    stride = max(1, ceil(len(before) / max_pairs))
+    return np.append(before[::stride], after[::stride])

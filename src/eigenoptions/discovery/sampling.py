@@ -304,7 +304,7 @@ def discover_linear(
         }
         provenance |= {"operator": "learned", "certificate": certificate}
         phi: Any = learned.features
-        observations, numbered = data.sample(20_000)
+        observations, numbered = data.thin_transitions(20_000)
         table = compute_features(phi, observations)
     else:
         phi = features

@@ -1,0 +1,115 @@
+"""Principal components of observations, without those that are only noise."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eigenoptions._types import Float32Array, FloatArray
+
+
+def find_components(
+    x: Float32Array, noisy: bool, max_components: int = 512
+) -> tuple[Float32Array, Float32Array]:
+    """Find the principal components of a sample, each scaled to variance 1.
+
+    Parameters
+    ----------
+    x : array (n, D)
+        The sample.
+    noisy : bool
+        Whether there is noise in each row: components that look like it are left out.
+    max_components : int, default=512
+        Largest number of components.
+
+    Returns
+    -------
+    centre : array (D,)
+        The mean of the sample.
+    components : array (D, m)
+        ``(x - centre) @ components`` has variance 1 in each column.
+    """
+    centre = x.mean(axis=0)
+
+    # In units of its noise each column has the same. Only then what is left after the
+    # signal looks like white noise.
+    unit = np.ones(x.shape[1], dtype=np.float32)
+    if noisy:
+        unit = _estimate_noise(x)
+    x = (x - centre) / unit
+
+    # The smaller of the two Gram matrices has the same eigenvalues.
+    n, d = x.shape
+    is_wide = n < d
+    gram = x @ x.T if is_wide else x.T @ x
+    variances, axes = np.linalg.eigh(gram.astype(np.float64) / n)
+    variances = variances[::-1]
+    axes = axes[:, ::-1]
+
+    n_signal = len(variances)
+    if noisy:
+        n_signal = count_above_noise(variances, n, d)
+    n_distinct = int((variances[:n_signal] > 1e-7 * variances[0]).sum())
+    n_components = min(max(n_distinct, 1), max_components)
+    variances = variances[:n_components]
+    axes = axes[:, :n_components]
+    if is_wide:
+        axes = (x.T @ axes) / np.sqrt(n * variances)
+
+    # The same components on every machine: the largest entry of each is positive.
+    largest = np.abs(axes).argmax(axis=0)
+    axes = axes * np.sign(axes[largest, np.arange(n_components)])
+
+    components = axes / np.sqrt(variances) / unit[:, None]
+    return centre.astype(np.float32), components.astype(np.float32)
+
+
+def _estimate_noise(x: Float32Array) -> Float32Array:
+    """Estimate the standard deviation ``(D,)`` of the noise in each column.
+
+    Each column has one value most of the time, and rare others that are signal. The
+    median deviation does not see them.
+    """
+    deviation = np.abs(x - np.median(x, axis=0))
+    # Of a normal distribution, 0.6745 standard deviations are the median deviation.
+    size = np.median(deviation, axis=0) / 0.6745
+
+    # Where a column hardly varies but for rare values, take that of a typical column.
+    varies = size > 0.01 * size.max()
+    typical = 1.0
+    if varies.any():
+        typical = np.median(size[varies])
+    return np.where(varies, size, typical).astype(np.float32)
+
+
+def count_above_noise(
+    variances: FloatArray, n: int, d: int, slack: float = 1.05
+) -> int:
+    """Count the principal components whose variance is above that of white noise.
+
+    It is the smallest number after which the rest could be white noise: no variance of
+    the rest exceeds the upper end of the eigenvalues of noise with the same mean
+    (Marchenko and Pastur, 1967).
+
+    Parameters
+    ----------
+    variances : array
+        Variances of the components, in descending order.
+    n, d : int
+        Number of samples and of dimensions.
+    slack : float, default=1.05
+        Factor by which variances of noise may exceed the limit.
+    """
+    variances = variances[: min(n, d)]
+
+    # Each component takes a dimension and a sample from the rest.
+    n_removed = np.arange(len(variances))
+    n_left = n - n_removed
+    d_left = d - n_removed
+    sum_of_rest = np.cumsum(variances[::-1])[::-1]
+    mean_of_rest = sum_of_rest / d_left
+
+    upper_end = mean_of_rest * (1 + np.sqrt(d_left / n_left)) ** 2
+    is_noise = variances <= slack * upper_end
+    if not is_noise.any():
+        return len(variances)
+    return int(is_noise.argmax())

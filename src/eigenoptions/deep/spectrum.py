@@ -1,0 +1,150 @@
+"""The spectrum of trained features, and its certificate."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+import numpy as np
+
+from eigenoptions._types import FloatArray
+from eigenoptions.deep.certificate import Certificate, find_resolved
+from eigenoptions.deep.dataset import Dataset, Subset
+from eigenoptions.deep.encoder import Encoder
+from eigenoptions.deep.implied import compute_implied_values, compute_long_lag_values
+from eigenoptions.deep.moments import (
+    NumberedFeatures,
+    combine_features,
+    compute_moments,
+)
+from eigenoptions.deep.ritz import find_slow_functions, find_visible_lag, remove_noise
+from eigenoptions.deep.scores import compute_score
+from eigenoptions.spectra import Spectrum
+
+logger = logging.getLogger("eigenoptions")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LearnedSpectrum(Spectrum):
+    """A `Spectrum` of trained features, with what is known of its quality.
+
+    Attributes
+    ----------
+    certificate : Certificate
+        How far each of the eigenfunctions can be trusted.
+    """
+
+    certificate: Certificate | None = None
+
+
+def compute_spectrum(
+    encoder: Encoder,
+    features: NumberedFeatures,
+    training: Subset,
+    held_out: Subset,
+    k: int,
+    max_lag: int,
+) -> LearnedSpectrum:
+    """Compute the spectrum of trained features.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        The trained encoder.
+    features : callable
+        From numbers of observations to a constant 1 and the encoder's last layer.
+    training, held_out : Subset
+        The two parts of the transitions.
+    k : int
+        Number of eigenfunctions, the constant included.
+    max_lag : int
+        Longest lag of the Ritz step.
+    """
+    data = training.data
+    lag = _choose_lag(data, features, k, max_lag)
+
+    slow = find_slow_functions(data.all, features, k, lag)
+    if lag > 1 and not data.repeating:
+        slow = remove_noise(slow, data.all, features, lag)
+
+    functions = combine_features(features, slow.vectors)
+    implied = slow.values
+    if len(data.all.list_pairs(2 * lag)[0]):
+        implied = compute_implied_values(data.all, functions, lag)
+
+    # What a slow or unresolved function contains of faster ones has decayed at longer
+    # lags, so the value implied there is the better one. Where pairs are exact, the
+    # certificate compares with it, too.
+    long_lag_values = compute_long_lag_values(data.all, functions, implied, lag)
+    if data.repeating:
+        implied = long_lag_values
+    is_fast = slow.values * lag >= 0.5
+    is_resolved = find_resolved(slow.values, implied)
+    values = np.where(is_fast & is_resolved, slow.values, long_lag_values)
+
+    # The constant stays first.
+    order = np.append(0, 1 + np.argsort(values[1:], kind="stable"))
+
+    score, best_score = _compute_scores(training, held_out, features, k, lag)
+    certificate = Certificate(
+        score=score,
+        best_score=best_score,
+        ritz=slow.values[order],
+        implied=implied[order],
+        lag=lag,
+        repeating=data.repeating,
+    )
+    if not certificate.resolved.all():
+        logger.warning(
+            "not resolved: %s; train longer, or use more data",
+            ", ".join(certificate.unresolved_labels),
+        )
+
+    vectors = _fix_signs(slow.vectors[:, order], features, len(data.observations))
+    # The functions lie in the span of the last layer. The other features come after it.
+    n_others = encoder.n_features - len(vectors)
+    vectors = np.pad(vectors, ((0, n_others), (0, 0)))
+    return LearnedSpectrum(
+        values=values[order],
+        vectors=vectors,
+        operator="learned",
+        n_zero=1,
+        features=encoder,
+        certificate=certificate,
+    )
+
+
+def _choose_lag(data: Dataset, features: NumberedFeatures, k: int, max_lag: int) -> int:
+    """Choose the lag of the Ritz step: the longest at which all functions are seen."""
+    lag = find_visible_lag(data.all, features, k, max_lag)
+    if data.repeating:
+        return lag
+    # Two lags tell noise from signal.
+    return max(lag, min(max_lag, 2))
+
+
+def _compute_scores(
+    training: Subset, held_out: Subset, features: NumberedFeatures, k: int, lag: int
+) -> tuple[float, float]:
+    """Scores on both subsets, held-out first, of functions found in training data."""
+    slow = find_slow_functions(training, features, k, lag)
+    functions = combine_features(features, slow.vectors[:, 1:])
+    held_out_moments = compute_moments(held_out, functions, lag)
+    training_moments = compute_moments(training, functions, lag)
+    return (
+        compute_score(held_out_moments.C, held_out_moments.R),
+        compute_score(training_moments.C, training_moments.R),
+    )
+
+
+def _fix_signs(
+    vectors: FloatArray,
+    features: NumberedFeatures,
+    n_observations: int,
+    max_observations: int = 25_000,
+) -> FloatArray:
+    """Choose the sign of each function so that its largest value is positive."""
+    numbers = np.arange(min(n_observations, max_observations))
+    f = features(numbers) @ vectors
+    largest = f[np.abs(f).argmax(axis=0), np.arange(f.shape[1])]
+    return vectors * np.where(largest < 0, -1.0, 1.0)
