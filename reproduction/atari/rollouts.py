@@ -22,11 +22,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from eigenoptions._ties import COMPUTED_TOLERANCE
 from eigenoptions.atari import Emulator, Ram
 from eigenoptions.atari.emulator import Bytes, Step
 from eigenoptions.mdp import MDP
 from eigenoptions.options import Purpose
-from eigenoptions.options.solver import COMPUTED_TOLERANCE, first_best, solve
+from eigenoptions.options.solver import choose_actions, solve
 from reproduction.atari.games import Game, get_game
 
 Array = NDArray[np.float64]
@@ -153,8 +154,8 @@ def look_ahead(
             reached = [node.take(action)[1].ram for action in range(q.shape[1])]
             phi = features(np.stack([node.ram, *reached])).astype(float)
             q[at == i] = e[live[at == i]] @ (phi[1:] - phi[0]).T
-        best, positive = first_best(q - offset[live, None], near_tie[live])
-        actions = np.where(positive, best, 0)
+        # Where no action is better, an option does nothing: action 0.
+        actions = np.maximum(choose_actions(q - offset[live, None], near_tie[live]), 0)
         if published:
             offset[live] = q[:, -1] - q[np.arange(len(live)), actions]
         return actions

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions._text import printable
+from eigenoptions._ties import COMPUTED_TOLERANCE, find_first_maximum
 from eigenoptions._validation import Record, check_float, check_int, readonly
 from eigenoptions.features import (
     Map,
@@ -34,7 +35,7 @@ from eigenoptions.options.records import (
     check_purposes,
     set_fields,
 )
-from eigenoptions.options.solver import COMPUTED_TOLERANCE, first_best
+from eigenoptions.options.solver import choose_actions
 
 Array = NDArray[np.float64]
 
@@ -187,9 +188,9 @@ class LinearOptionSet(Record, OptionSequence[LinearOption]):
     def actions(self, obs: Any, count: int | None = None) -> NDArray[np.int64]:
         """``(n, N)`` the action of every learned option at every observation of a batch, or TERMINATE."""
         q = self.values(obs, count)
-        best: NDArray[np.int64] = q.argmax(axis=2)
-        best[~(q.max(axis=2) > self.threshold[:, None])] = TERMINATE
-        return best
+        best = q.max(axis=2)
+        first = find_first_maximum(q, COMPUTED_TOLERANCE * np.abs(best), maximum=best)
+        return np.where(best > self.threshold[:, None], first, TERMINATE)
 
     def choices(self, obs: Any) -> NDArray[np.int64]:
         """``(n,)`` the action of every option at one observation, or TERMINATE; features are computed once for all."""
@@ -199,10 +200,8 @@ class LinearOptionSet(Record, OptionSequence[LinearOption]):
             self.potential(add_batch_axis(o), 1)[:, 0] for o in self.model.outcomes()
         ]
         gains = np.array(after) - self.potential(add_batch_axis(obs), 1)[:, 0]
-        first, acts = first_best(
-            gains.T, COMPUTED_TOLERANCE * np.abs(self.directions).max(axis=1)
-        )
-        return np.where(acts, first, TERMINATE)
+        tolerances = COMPUTED_TOLERANCE * np.abs(self.directions).max(axis=1)
+        return choose_actions(gains.T, tolerances)
 
     def with_termination(
         self, *, patience: int | None = None, stop_chance: float = 0.0

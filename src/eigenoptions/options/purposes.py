@@ -1,4 +1,4 @@
-"""Purposes: eigenvectors, goals, and the first maximum of a score."""
+"""Purposes: eigenvectors, goals, and the local maxima of a score."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from eigenoptions._validation import (
-    check_type,
-)
+from eigenoptions._ties import COMPUTED_TOLERANCE
+from eigenoptions._validation import check_type
 from eigenoptions.mdp import MDP
 from eigenoptions.options.records import Purpose
 from eigenoptions.spectra import Spectrum
@@ -58,10 +57,6 @@ def eigenpurposes(
     ]
 
 
-# Relative difference up to which two scores are equal: far above rounding, far below true differences.
-TIE = 1e-9
-
-
 def make_goal_purposes(mdp: MDP, goals: Iterable[int]) -> list[Purpose]:
     """The indicator of each goal, as a purpose whose option takes a shortest path there.
 
@@ -86,7 +81,7 @@ def find_local_maxima(W: csr_array, score: Array) -> NDArray[np.intp]:
     [2, 0]
     """
     order = np.argsort(score, kind="stable")
-    rises = np.diff(score[order]) > TIE * max(
+    rises = np.diff(score[order]) > COMPUTED_TOLERANCE * max(
         float(np.abs(score).max(initial=0.0)), 1e-300
     )
     rank = np.empty(len(score), dtype=np.intp)
@@ -98,13 +93,3 @@ def find_local_maxima(W: csr_array, score: Array) -> NDArray[np.intp]:
     )
     maxima = np.setdiff1d(np.arange(len(score)), states[exceeded])
     return maxima[np.argsort(-rank[maxima], kind="stable")]
-
-
-def find_first_maximum(score: Array, scale: float | None = None) -> int:
-    """The first state with the highest score; scores that differ by rounding (1e-9 of `scale`) are equal.
-
-    >>> find_first_maximum(np.array([0.0, 1.0, 1.0 + 1e-15]))
-    1
-    """
-    scale = float(np.abs(score).max(initial=0.0)) if scale is None else scale
-    return int(np.argmax(score >= score.max() - TIE * scale))

@@ -34,7 +34,7 @@ from eigenoptions._validation import (
     suggest_name,
 )
 from eigenoptions.mdp import MDP
-from eigenoptions.mdp.chains import sample_successor
+from eigenoptions.mdp.chains import lengths, sample_successor
 from eigenoptions.options.files import Arrays, write_arrays
 
 TERMINATE = -1
@@ -311,8 +311,6 @@ class Option(Record, OptionFields, TablePolicy):
     @cached_property
     def mean_length(self) -> float:
         """Expected number of steps until it terminates, averaged over the states where it may start."""
-        from eigenoptions.mdp.chains import lengths
-
         return float(
             lengths(self.mdp, self.policy).sum() / max(self.initiation.sum(), 1)
         )

@@ -8,7 +8,7 @@ probability 1 from every state).
 ``x = (1 - gamma) f + gamma u`` is what arriving in a state is worth. Rounding is monotone, so every order of updates
 from ``u = f`` rises to the same least fixed point, bit for bit: sweeps over whole arrays and state by state agree.
 
-**Ties.** `first_best` decides when two action values are equal, for all options. An eigenvector f is known up to an
+**Ties.** `choose_actions` decides when two action values are equal, for all options. An eigenvector f is known up to an
 error d in each entry, which differs between machines. The discounted rewards of an option telescope: u is a weighted
 mean of entries of f, and so is x. Both are wrong by at most d, whatever gamma; ``q(s, a) = E[x(s')] - f(s)`` and the
 difference of two action values by at most 2 d. Truly equal values are found equal on every machine if the tolerance
@@ -27,18 +27,15 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import csc_array, eye_array
 from scipy.sparse.linalg import splu
 
+from eigenoptions._ties import COMPUTED_TOLERANCE, EXACT_TOLERANCE, find_first_maximum
 from eigenoptions._validation import check_float, check_type, set_readonly
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp.chains import policy_transitions
 from eigenoptions.options.records import TERMINATE, OptionSet, Purpose, check_purposes
-
-# Action values that differ by no more than this, relative to max|f|, are equal: for an exact potential (a goal), whose
-# values have rounding errors of 1e-16 only, and for a computed one (an eigenvector) with errors of up to 1e-12.
-EXACT_TOLERANCE, COMPUTED_TOLERANCE = 1e-12, 1e-9
 
 Array = NDArray[np.float64]
 
@@ -110,8 +107,7 @@ def solve(
         else:
             compiled = n * n_states > 200_000
             q = _solve_deterministic(mdp.successors, potentials, gamma, compiled)
-        first, acts = first_best(np.moveaxis(q, 1, 2), tolerance, gamma)
-        policy[chosen] = np.where(acts, first, TERMINATE).T
+        policy[chosen] = choose_actions(np.moveaxis(q, 1, 2), tolerance, gamma).T
         value[chosen] = np.maximum(q.max(axis=1), 0.0).T
         if progress is not None:
             progress(chosen.stop, n)
@@ -176,8 +172,7 @@ def _solve_stochastic(
     # An action is replaced only by one that is better by more than this: each policy is better, the iteration ends.
     rounding = 4.0 * np.finfo(float).eps * scales / (1.0 - gamma)
     for j, potential in enumerate(potentials.T):
-        first, acts = first_best(q[:, :, j], tolerances[j], gamma)
-        row = np.where(acts, first, TERMINATE)
+        row = choose_actions(q[:, :, j], tolerances[j], gamma)
         while True:
             acts = row >= 0
             moves = policy_transitions(mdp, row)
@@ -199,18 +194,16 @@ def _solve_stochastic(
     return q
 
 
-def first_best(
-    q: Array, tolerance: ArrayLike, gamma: float = 0.0
-) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """The first of the best actions, and whether it is better than TERMINATE, which is worth 0.
+def choose_actions(
+    q: Array, tolerance: float | Array, gamma: float = 0.0
+) -> NDArray[np.int64]:
+    """The first of the best actions, or TERMINATE, which is worth 0, where none is better.
 
     Values `q` ``(..., A)`` that differ by no more than the `tolerance` (one number, or one per row) are equal. `gamma`
     is their discount; 0 for the gain of a single step or of a look-ahead.
     """
     best = q.max(axis=-1)
     acts = best > tolerance
-    slack = np.where(
-        acts, np.minimum(tolerance, 0.25 * (1.0 - gamma) * best), tolerance
-    )
-    first: NDArray[Any] = (q >= (best - slack)[..., None]).argmax(axis=-1)
-    return first, acts
+    slack = np.minimum(tolerance, 0.25 * (1.0 - gamma) * best)
+    first = find_first_maximum(q, slack, maximum=best)
+    return np.where(acts, first, TERMINATE)

@@ -31,15 +31,16 @@ class Exploration:
 
     Attributes
     ----------
-    option_chance : float
-        Probability that a decision is for an option where one is available; 0 if options do not help.
+    option_chance : float or None
+        Probability that a decision is for an option where one is available; 0 if options do not help. None: a uniform
+        choice over the actions and the options that are available.
     stop_chance : float
         Probability that an option also terminates after each of its steps.
     ratio : float
         Estimated mean time of first visits relative to that of primitive actions; nan if it was not measured.
     """
 
-    option_chance: float
+    option_chance: float | None
     stop_chance: float
     ratio: float = float("nan")
 
@@ -118,7 +119,7 @@ def resolve_exploration(
 ) -> Exploration:
     """The settings of a wrapper or a walk; ``option_chance="auto"`` asks `tune_exploration` where there is a table."""
     if not isinstance(option_chance, str):
-        return Exploration(option_chance, stop_chance)  # type: ignore[arg-type]
+        return Exploration(option_chance, stop_chance)
     check_choice("option_chance", option_chance, ("auto",))
     if not isinstance(options, OptionSet):
         # The most careful pair: with 32 options it did no harm on any map that it was tried on.

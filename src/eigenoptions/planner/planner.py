@@ -18,17 +18,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csc_array, csr_array, eye_array, kron
+from scipy.sparse import csc_array, csr_array, eye_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.sparse.linalg import splu
 from scipy.spatial import cKDTree
 
+from eigenoptions._ties import find_first_maximum
 from eigenoptions._validation import check_choice, check_float, check_int
 from eigenoptions.data import Transitions
 from eigenoptions.data.spaces import read_spaces
 from eigenoptions.mdp import MDP, graph, reachable
-from eigenoptions.options import TERMINATE, Option, OptionSet, Purpose, eigenpurposes
-from eigenoptions.options.solver import first_best, solve
+from eigenoptions.mdp.chains import uniform_walk
+from eigenoptions.options import TERMINATE, Option, OptionSet, eigenpurposes
+from eigenoptions.options.purposes import make_goal_purposes
+from eigenoptions.options.solver import choose_actions, solve
 from eigenoptions.planner.displacement import Displacement
 from eigenoptions.planner.grid import Grid, check_vectors, mean_rows
 from eigenoptions.planner.moves import count_moves
@@ -259,10 +262,8 @@ class Planner:
                 gain = (self.mdp.transition @ value).reshape(
                     self.mdp.n_states, -1
                 ) - value[:, None]
-                first, acts = first_best(gain, 1e-9)
-                policy = np.where(
-                    acts & (np.arange(len(value)) != goal), first, TERMINATE
-                )
+                policy = choose_actions(gain, 1e-9)
+                policy[goal] = TERMINATE
             else:
                 policy = self._solve([goal]).policy[0]
             self._policies[goal] = policy.tolist()
@@ -309,7 +310,9 @@ class Planner:
         vectors = [
             np.asarray(purpose.potential) for purpose in eigenpurposes(spectrum(W, k))
         ]
-        landmarks = list(dict.fromkeys(int(vector.argmax()) for vector in vectors))
+        landmarks = list(
+            dict.fromkeys(int(find_first_maximum(vector)) for vector in vectors)
+        )
         if len(landmarks) < n:
             raise ValueError(
                 f"n must be in 1..{len(landmarks)}, the number of landmarks, got {n}"
@@ -317,21 +320,14 @@ class Planner:
         return self._solve(landmarks[:n])
 
     def _solve(self, goals: list[int]) -> OptionSet:
-        states = np.arange(self.mdp.n_states)
-        purposes = [
-            Purpose((states == goal) * 1.0, goal=goal, exact=True) for goal in goals
-        ]
+        purposes = make_goal_purposes(self.mdp, goals)
         provenance = {"method": "planner", "dynamics": "estimated"}
         return solve(self.mdp, purposes, self._gamma, provenance=provenance)
 
     @cached_property
     def _walk(self) -> csr_array:
         """``(S, S)`` the random walk that takes every action of the table equally often."""
-        S, A = self.mdp.n_states, self.mdp.n_actions
-        return csr_array(
-            kron(eye_array(S), np.full((1, A), 1.0 / A), format="csr")
-            @ self.mdp.transition
-        )
+        return uniform_walk(self.mdp)
 
     @cached_property
     def _factors(self) -> Any:

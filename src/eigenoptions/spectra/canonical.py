@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenoptions._ties import find_first_maximum
+
 Array = NDArray[np.float64]
 
 
@@ -68,4 +70,4 @@ def _find_peaks(squares: Array, error: Any) -> Any:
     """The first state of each column whose squared entry is the largest but for the error of entries."""
     largest = squares.max(axis=0)
     tie = np.clip(8.0 * error / np.sqrt(largest), 2e-8, 1e-2)
-    return (squares >= (1.0 - tie) * largest).argmax(axis=0)
+    return find_first_maximum(squares, tie * largest, axis=0, maximum=largest)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from eigenoptions._ties import find_first_maximum
 from eigenoptions._validation import check_float
 from eigenoptions.discovery.method import (
     TooFewOptionsError,
@@ -123,7 +124,9 @@ def _move_nodes(W: csr_array, resolution: float) -> Labels:
             best = max(gain.values())
             # A move must gain more than rounding, so that the search ends; of equal communities the first is taken.
             if best > gain[own] + 1e-9:
-                label[i] = min(c for c, g in gain.items() if g >= best - 1e-9)
+                neighbours = sorted(gain)
+                gains = np.array([gain[community] for community in neighbours])
+                label[i] = neighbours[find_first_maximum(gains, 1e-9)]
                 moved = True
             total[label[i]] += degree[i]
     number = {c: k for k, c in enumerate(dict.fromkeys(label))}

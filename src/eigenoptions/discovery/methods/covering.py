@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
+from eigenoptions._ties import find_first_maximum
 from eigenoptions._validation import Progress
 from eigenoptions.discovery.method import (
     choose_goal_discount,
@@ -20,7 +21,7 @@ from eigenoptions.discovery.method import (
 )
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose
-from eigenoptions.options.purposes import find_first_maximum, make_goal_purposes
+from eigenoptions.options.purposes import make_goal_purposes
 from eigenoptions.spectra import spectrum
 
 
@@ -44,7 +45,7 @@ def choose_purposes(
     goals: dict[int, None] = {}
     while len(goals) < n_goals:
         fiedler = spectrum(W, 2, "combinatorial", rng=rng).vectors[:, 1]
-        ends = find_first_maximum(fiedler), find_first_maximum(-fiedler)
+        ends = int(find_first_maximum(fiedler)), int(find_first_maximum(-fiedler))
         if W[*ends]:
             # The most distant states are neighbours: every further round would find them again.
             break

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, diags_array
 
+from eigenoptions._ties import COMPUTED_TOLERANCE
 from eigenoptions._validation import check_float
 from eigenoptions.discovery.method import discovery_method, take_first
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp.chains import uniform_walk
 from eigenoptions.options import Purpose
-from eigenoptions.options.purposes import TIE
 from eigenoptions.spectra.representations import (
     smallest_eigenvectors,
     successor_representation,
@@ -68,7 +68,7 @@ def choose_purposes(
         zip(values.tolist(), vectors.T, strict=True), 1
     ):
         potential = np.abs(vector) / np.abs(vector).max()
-        if np.ptp(potential) > TIE:
+        if np.ptp(potential) > COMPUTED_TOLERANCE:
             purposes.append(Purpose(potential, f"novel {i}", index=i, eigenvalue=value))
         if len(purposes) == n_options:
             break

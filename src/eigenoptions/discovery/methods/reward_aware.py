@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from eigenoptions._ties import find_first_maximum
 from eigenoptions.discovery.method import (
     discovery_method,
     find_connected_states,
@@ -20,7 +21,6 @@ from eigenoptions.discovery.method import (
 from eigenoptions.mdp import MDP, graph, reachable
 from eigenoptions.mdp.chains import uniform_walk
 from eigenoptions.options import Purpose
-from eigenoptions.options.purposes import find_first_maximum
 from eigenoptions.spectra.representations import (
     default_representation,
     smallest_eigenvectors,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenoptions._ties import COMPUTED_TOLERANCE, find_first_maximum
 from eigenoptions.discovery.method import (
     discovery_method,
     find_connected_states,
@@ -17,7 +18,6 @@ from eigenoptions.discovery.method import (
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.mdp.chains import uniform_walk
 from eigenoptions.options import Purpose
-from eigenoptions.options.purposes import TIE, find_first_maximum
 from eigenoptions.spectra.representations import successor_representation
 
 Array = NDArray[np.float64]
@@ -45,18 +45,15 @@ def choose_landmarks(X: Array, k: int, max_sweeps: int = 100) -> list[int]:
     [2, 3]
     """
     to_mean = _squared_distances(X, X.mean(axis=0)[None])[:, 0]
-    landmarks = [find_first_maximum(-to_mean)]
+    landmarks = [int(find_first_maximum(-to_mean))]
     nearest = _squared_distances(X, X[landmarks])[:, 0]
     while len(landmarks) < k:
-        landmarks.append(find_first_maximum(nearest))
+        landmarks.append(int(find_first_maximum(nearest)))
         nearest = np.minimum(nearest, _squared_distances(X, X[landmarks[-1:]])[:, 0])
     centres, label = X[landmarks], np.full(len(X), -1)
     for _ in range(max_sweeps):
         distance = _squared_distances(X, centres)
-        closest = np.argmax(
-            distance <= distance.min(axis=1, keepdims=True) + TIE * distance.max(),
-            axis=1,
-        )
+        closest = find_first_maximum(-distance, COMPUTED_TOLERANCE * distance.max())
         # No cluster loses its last member.
         closest[landmarks] = np.arange(k)
         if (closest == label).all():
@@ -65,12 +62,9 @@ def choose_landmarks(X: Array, k: int, max_sweeps: int = 100) -> list[int]:
         centres = np.stack([X[label == c].mean(axis=0) for c in range(k)])
         distance = _squared_distances(X, centres)
         members = [np.flatnonzero(label == c) for c in range(k)]
-        landmarks = [
-            int(
-                members[c][find_first_maximum(-distance[members[c], c], distance.max())]
-            )
-            for c in range(k)
-        ]
+        tolerance = COMPUTED_TOLERANCE * distance.max()
+        for c, rows in enumerate(members):
+            landmarks[c] = int(rows[find_first_maximum(-distance[rows, c], tolerance)])
     size = np.bincount(label, minlength=k)
     return [landmarks[c] for c in np.argsort(-size, kind="stable")]
 
