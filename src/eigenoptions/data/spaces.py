@@ -6,14 +6,22 @@ from typing import Any
 
 
 def read_spaces(data: Any) -> tuple[Any, int | None]:
-    """Space of the observations and number of actions that a replay buffer or a data set declares, or None."""
+    """The space of the observations and the number of actions that data declare.
+
+    Replay buffers and Minari data sets have both. None stands for what is not declared.
+    """
+    observation_space = getattr(data, "observation_space", None)
     action_space = getattr(data, "action_space", None)
-    n_actions = getattr(action_space, "n_primitive", getattr(action_space, "n", None))
-    return getattr(data, "observation_space", None), None if n_actions is None else int(
-        n_actions
-    )
+
+    # Of an agent's choices among actions and options, only actions are counted.
+    n_actions = getattr(action_space, "n", None)
+    n_actions = getattr(action_space, "n_primitive", n_actions)
+    if n_actions is not None:
+        n_actions = int(n_actions)
+    return observation_space, n_actions
 
 
 def count_states(space: Any) -> int | None:
-    """Number of states of a Discrete space; None for others."""
-    return int(space.n) if hasattr(space, "n") and not space.shape else None
+    """The number of states of a Discrete space; None for others."""
+    is_discrete = hasattr(space, "n") and not space.shape
+    return int(space.n) if is_discrete else None

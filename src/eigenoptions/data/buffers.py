@@ -1,0 +1,61 @@
+"""Replay buffers of Stable-Baselines3."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from eigenoptions._types import IndexArray
+from eigenoptions.data.columns import Columns, convert_numbers
+
+
+def is_replay_buffer(data: Any) -> bool:
+    """Whether this is a replay buffer: it has a size and knows where episodes ended."""
+    return hasattr(data, "buffer_size") and hasattr(data, "dones")
+
+
+def read_buffer(buffer: Any) -> Columns:
+    """Columns of a replay buffer, without its decisions for options.
+
+    Its arrays have shape ``(steps, environments, ...)``, of which some rows are filled.
+    """
+    rows = _list_filled_rows(buffer)
+    done = np.asarray(buffer.dones)[rows].astype(np.bool_)
+    is_timeout = np.asarray(buffer.timeouts)[rows].astype(np.bool_)
+    action = np.asarray(buffer.actions)[rows]
+    obs = convert_numbers("obs", buffer.observations)
+
+    # With `optimize_memory_usage`, next observations are those of the next row. After
+    # the last step of an episode, that row belongs to another one.
+    if buffer.optimize_memory_usage:
+        next_obs = obs[(rows + 1) % int(buffer.buffer_size)]
+        is_transition = ~done
+    else:
+        next_obs = buffer.next_observations[rows]
+        is_transition = np.ones_like(done)
+
+    # Decisions for options take several steps: they are no transitions.
+    n_primitive = getattr(buffer.action_space, "n_primitive", None)
+    if n_primitive is not None:
+        is_transition &= action.reshape(done.shape) < n_primitive
+
+    return Columns(
+        obs=obs[rows][is_transition],
+        action=action[is_transition],
+        next_obs=next_obs[is_transition],
+        terminated=(done & ~is_timeout)[is_transition],
+    )
+
+
+def _list_filled_rows(buffer: Any) -> IndexArray:
+    """Numbers of the rows that hold steps, oldest first."""
+    size = int(buffer.buffer_size)
+    position = int(buffer.pos)
+    if not buffer.full:
+        return np.arange(position)
+    rows = (np.arange(size) + position) % size
+    if buffer.optimize_memory_usage:
+        # The next observation of the newest row overwrote the oldest one.
+        return rows[1:]
+    return rows

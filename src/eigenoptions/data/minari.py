@@ -1,0 +1,27 @@
+"""Minari data sets: episodes with one more observation than actions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eigenoptions.data.columns import Columns, convert_numbers
+
+
+def is_minari(data: Any) -> bool:
+    """Whether this is a Minari data set: it iterates over its episodes."""
+    return hasattr(data, "iterate_episodes")
+
+
+def read_minari(dataset: Any) -> list[Columns]:
+    """Columns of each episode."""
+    episodes = []
+    for episode in dataset.iterate_episodes():
+        observations = convert_numbers("observations", episode.observations)
+        columns = Columns(
+            obs=observations[:-1],
+            action=episode.actions,
+            next_obs=observations[1:],
+            terminated=episode.terminations,
+        )
+        episodes.append(columns)
+    return episodes
