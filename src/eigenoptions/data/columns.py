@@ -62,9 +62,7 @@ def convert_columns(columns: Columns, continuous: bool) -> Columns:
     else:
         ends = convert_numbers("terminated", columns.terminated)
     if ends.size != len(ends):
-        raise ValueError(
-            f"terminated must have shape (N,) or (N, 1), got {ends.shape}"
-        )
+        raise ValueError(f"terminated must have shape (N,) or (N, 1), got {ends.shape}")
     terminated = ends.reshape(len(ends)).astype(np.bool_)
 
     action = convert_actions(columns.action, continuous)

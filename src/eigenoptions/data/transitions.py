@@ -81,7 +81,7 @@ class Transitions(Record):
 
         Examples
         --------
-        >>> log = {"observations": [0, 1, 2], "actions": [1, 1, 0], "terminals": [0, 0, 1]}
+        >>> log = {"observations": [0, 1, 2], "actions": [1, 1, 0]}
         >>> Transitions.of(log).next_obs
         array([1, 2])
         """
@@ -115,8 +115,8 @@ def _read_columns(data: Any, continuous: bool) -> Columns:
     if isinstance(data, Iterable) and not isinstance(data, str | np.ndarray):
         return _read_list(list(data), continuous)
     raise TypeError(
-        "transitions are a tuple or dict of arrays, a list of steps, a replay buffer or "
-        f"a Minari dataset, got {type(data).__name__}"
+        "transitions are a tuple or dict of arrays, a list of steps, a replay buffer "
+        f"or a Minari dataset, got {type(data).__name__}"
     )
 
 

@@ -1,4 +1,4 @@
-"""`MDP`, a transition table, and its `graph` (paper, Section 2)."""
+"""`MDP`: finite dynamics as a transition table (paper, Section 2)."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from eigenoptions._text import draw_map, printable
+from eigenoptions._types import FloatArray
 from eigenoptions._validation import (
     Record,
     check_csr,
@@ -31,21 +32,27 @@ class MDP(Record):
 
     Parameters
     ----------
-    transition : csr array (S * A, S) or array (S, A, S)
+    transition : csr_array of shape (S * A, S) or ndarray of shape (S, A, S)
         Row ``s * A + a`` is the distribution p(. | s, a). It is copied and checked.
-    coords : int array (S, 2), optional
+    coords : ndarray of int of shape (S, 2), default=None
         Row and column of each state, for pictures.
-    start, goal : int, optional
-        States of a task.
-    reward : array (S,) or (S * A,), optional
-        Mean reward of leaving each state, or of each action, for methods that need rewards.
-    name, legend : str
-        A title, and what a picture does not show, such as the names of actions.
-    states : sequence of length S, optional
+    start : int, default=None
+        State in which a task begins.
+    goal : int, default=None
+        State in which a task ends.
+    reward : ndarray of shape (S,) or (S * A,), default=None
+        Mean reward of leaving each state, or of each action, for methods that need
+        rewards.
+    name : str, default=""
+        A title.
+    legend : str, default=""
+        What a picture does not show, such as the names of actions.
+    states : sequence of length S, default=None
         What each state is: the node of a graph, the key of an environment.
-    recognition : dict, optional
-        How `OptionsWrapper` recognises the `states` in an environment; `from_env` sets it.
-    weights : array (S, S), optional
+    recognition : dict, default=None
+        How `OptionsWrapper` recognises the `states` in an environment; `from_env` sets
+        it.
+    weights : csr_array of shape (S, S), default=None
         Weights of the edges of `graph`, where they are not 1.
 
     Examples
@@ -59,7 +66,7 @@ class MDP(Record):
     coords: NDArray[np.int_] | None = None
     start: int | None = None
     goal: int | None = None
-    reward: NDArray[np.float64] | None = None
+    reward: FloatArray | None = None
     name: str = ""
     legend: str = ""
     states: Sequence[Any] | None = None
@@ -67,52 +74,39 @@ class MDP(Record):
     weights: csr_array | None = None
 
     def __post_init__(self) -> None:
-        table = self.transition
-        if np.ndim(table) == 3 and len(table) == np.shape(table)[2]:
-            table = np.reshape(table, (-1, len(table)))
-        table = check_csr("transition", table, nonnegative=True)
-        rows, n = table.shape
-        if n == 0 or rows == 0 or rows % n:
-            raise ValueError(
-                f"transition must have shape (S*A, S), at least one state, got {table.shape}"
-            )
-        sums = table.sum(axis=1)
-        row = int(np.abs(sums - 1.0).argmax())
-        if abs(sums[row] - 1.0) > 1e-9:
-            place = (
-                f"row {row} (state {row // (rows // n)}, action {row % (rows // n)})"
-            )
-            raise ValueError(
-                f"transition rows must sum to 1, {place} sums to {sums[row]:.6g}"
-            )
-        table.data = set_readonly(table.data)
-        table.indices = set_readonly(table.indices)
-        table.indptr = set_readonly(table.indptr)
+        table = _check_table(self.transition)
+        n_rows, n_states = table.shape
+
         checked: dict[str, Any] = {"transition": table}
         if self.coords is not None:
-            checked["coords"] = coords = readonly(self.coords)
-            if coords.shape != (n, 2) or coords.dtype.kind not in "iu":
-                raise ValueError(
-                    f"coords must be integers ({n}, 2), got {coords.dtype} {coords.shape}"
-                )
+            checked["coords"] = _check_coords(self.coords, n_states)
         if self.reward is not None:
-            checked["reward"] = reward = readonly(np.ravel(self.reward), np.float64)
-            if len(reward) not in (n, rows) or not np.isfinite(reward).all():
-                raise ValueError(
-                    f"reward must be {n} or {rows} finite numbers, got {np.shape(self.reward)}"
-                )
-        if self.states is not None and len(self.states) != n:
-            raise ValueError(f"states must have {n} entries, got {len(self.states)}")
-        for field in ("start", "goal"):
-            if (state := getattr(self, field)) is not None:
-                checked[field] = check_int(field, state, 0, n - 1)
+            checked["reward"] = _check_reward(self.reward, n_states, n_rows)
+        if self.start is not None:
+            checked["start"] = check_int("start", self.start, 0, n_states - 1)
+        if self.goal is not None:
+            checked["goal"] = check_int("goal", self.goal, 0, n_states - 1)
+        if self.states is not None and len(self.states) != n_states:
+            raise ValueError(
+                f"states must have {n_states} entries, got {len(self.states)}"
+            )
+
         for field, value in checked.items():
             object.__setattr__(self, field, value)
 
     @classmethod
     def from_successors(cls, successors: ArrayLike, **fields: Any) -> MDP:
-        """Deterministic MDP from the next state of each state and action ``(S, A)``; `fields` as in `MDP`.
+        """Deterministic MDP from the next state of each state and action.
 
+        Parameters
+        ----------
+        successors : ndarray of int of shape (S, A)
+            Next states.
+        **fields
+            Further fields of the `MDP`.
+
+        Examples
+        --------
         >>> MDP.from_successors([[1, 0], [0, 1]], start=0)
         MDP(2 states, 2 actions, deterministic, start 0)
         """
@@ -121,9 +115,13 @@ class MDP(Record):
             raise ValueError(
                 f"successors must be integers (S, A), got {table.dtype} {table.shape}"
             )
-        n = _check_numbers("successors", table.ravel(), len(table))
-        entries = np.ones(table.size), table.ravel(), np.arange(table.size + 1)
-        return cls(csr_array(entries, shape=(table.size, n)), **fields)
+        next_states = table.ravel()
+        n_rows = table.size
+        n_states = _check_numbers("successors", next_states, len(table))
+
+        # One entry per row: the next state, with probability 1.
+        entries = (np.ones(n_rows), next_states, np.arange(n_rows + 1))
+        return cls(csr_array(entries, shape=(n_rows, n_states)), **fields)
 
     @classmethod
     def from_transitions(
@@ -133,44 +131,58 @@ class MDP(Record):
         n_actions: int | None = None,
         **fields: Any,
     ) -> MDP:
-        """MDP of samples between numbered states, by relative frequencies (Section 5.1).
+        """MDP of samples between numbered states, by frequencies (Section 5.1).
 
         An action that was never tried leaves the state unchanged.
 
         Parameters
         ----------
-        data
-            Whatever `Transitions.of` accepts; observations are state numbers, or names, which become ``mdp.states``.
-        n_states, n_actions : int, optional
-            Size of the table; by default that of the spaces of the data, or up to the largest number in the data.
-        fields
-            As in `MDP`.
+        data : object
+            Whatever `Transitions.of` accepts. Observations are numbers of states, or
+            names, which become ``mdp.states``.
+        n_states : int, default=None
+            Number of states. None: that of the space that the data declare, or one more
+            than the largest state in the data.
+        n_actions : int, default=None
+            Number of actions, likewise.
+        **fields
+            Further fields of the `MDP`.
 
         Examples
         --------
-        >>> MDP.from_transitions(([0, 1, 2], [1, 1, 0], [1, 2, 1]), n_states=4).successors.tolist()
+        >>> log = ([0, 1, 2], [1, 1, 0], [1, 2, 1])
+        >>> MDP.from_transitions(log, n_states=4).successors.tolist()
         [[0, 1], [1, 2], [1, 2], [3, 3]]
         """
-        (space, declared_actions), batch = read_spaces(data), Transitions.of(data)
+        space, declared_actions = read_spaces(data)
+        batch = Transitions.of(data)
+
+        # States before and after each step, as numbers.
         states = np.concatenate([batch.obs, batch.next_obs])
         if states.dtype.kind == "U":
             names, states = np.unique(states, return_inverse=True)
             fields = {"states": tuple(names.tolist()), **fields}
+
         S = _check_numbers("states", states, n_states or count_states(space))
         A = _check_numbers("actions", batch.action, n_actions or declared_actions)
         if S * A > 10**8:
             raise ValueError(
-                f"{S} states and {A} actions are more than 1e8 rows: number both without gaps"
+                f"{S} states and {A} actions are more than 1e8 rows: number both "
+                "without gaps"
             )
         before, after = states.astype(np.int64).reshape(2, -1)
-        counts = csr_array(
-            (np.ones(len(batch)), (before * A + batch.action, after)), shape=(S * A, S)
-        )
+        rows = before * A + batch.action
+        counts = csr_array((np.ones(len(batch)), (rows, after)), shape=(S * A, S))
+
+        # An action that was never tried stays put.
         untried = np.flatnonzero(np.diff(counts.indptr) == 0)
-        counts += csr_array(
+        stays = csr_array(
             (np.ones(len(untried)), (untried, untried // A)), shape=counts.shape
         )
-        counts.data /= np.repeat(counts.sum(axis=1), np.diff(counts.indptr))
+        counts += stays
+
+        n_tries = counts.sum(axis=1)
+        counts.data /= np.repeat(n_tries, np.diff(counts.indptr))
         return cls(counts, **fields)
 
     @property
@@ -185,45 +197,49 @@ class MDP(Record):
 
     @cached_property
     def successors(self) -> NDArray[np.int32] | None:
-        """``(S, A)`` next state of each action, or None where some action is stochastic."""
-        if not np.array_equal(
-            self.transition.indptr, np.arange(len(self.transition.indptr))
-        ):
+        """``(S, A)`` next state of each action; None if some action is stochastic."""
+        n_rows = self.transition.shape[0]
+        if not np.array_equal(self.transition.indptr, np.arange(n_rows + 1)):
             return None
-        return readonly(self.transition.indices, np.int32).reshape(
-            self.n_states, self.n_actions
-        )
+        next_states = readonly(self.transition.indices, np.int32)
+        return next_states.reshape(self.n_states, self.n_actions)
 
     @cached_property
     def most_likely_successors(self) -> NDArray[np.int32]:
         """``(S, A)`` most likely next state of each action, for pictures.
 
-        Ties go to the state that is nearest to the expected displacement, then to the first.
+        Ties go to the state that is nearest to the expected displacement, then to the
+        first.
         """
         if self.successors is not None:
             return self.successors
-        table, first = self.transition, self.transition.indptr[:-1]
-        row = np.repeat(np.arange(len(first)), np.diff(table.indptr))
+        table = self.transition
+        first_entry = table.indptr[:-1]
+        row = np.repeat(np.arange(len(first_entry)), np.diff(table.indptr))
+
+        # How far each outcome lies from the mean outcome of its row, on the map.
         deviation = np.zeros(table.nnz)
         if self.coords is not None:
-            displacement = (
-                self.coords[table.indices] - self.coords[row // self.n_actions]
-            ).astype(float)
-            expected = np.add.reduceat(table.data[:, None] * displacement, first)
-            deviation = ((displacement - expected[row]) ** 2).sum(axis=1).round(9)
-        less_likely = (
-            table.data < (1.0 - 1e-9) * np.maximum.reduceat(table.data, first)[row]
-        )
-        best = np.lexsort((table.indices, deviation, less_likely, row))[first]
-        return readonly(table.indices[best], np.int32).reshape(
-            self.n_states, self.n_actions
-        )
+            before = self.coords[row // self.n_actions]
+            displacement = (self.coords[table.indices] - before).astype(float)
+            weighted = table.data[:, None] * displacement
+            expected = np.add.reduceat(weighted, first_entry)
+            squares = (displacement - expected[row]) ** 2
+            deviation = squares.sum(axis=1).round(9)
+
+        highest = np.maximum.reduceat(table.data, first_entry)
+        is_less_likely = table.data < (1.0 - 1e-9) * highest[row]
+        order = np.lexsort((table.indices, deviation, is_less_likely, row))
+        best = table.indices[order[first_entry]]
+        return readonly(best, np.int32).reshape(self.n_states, self.n_actions)
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of the state space and its dynamics, by which options are matched with an MDP."""
-        table, digest = self.transition, blake2b(digest_size=16)
+        """Hash of the state space and its dynamics, which matches options and MDPs."""
+        table = self.transition
+        digest = blake2b(digest_size=16)
         digest.update(f"{self.n_states},{self.n_actions};".encode())
+        # In types of fixed size and byte order, so that all machines agree.
         for array, kind in (
             (table.indptr, "<i8"),
             (table.indices, "<i8"),
@@ -233,51 +249,125 @@ class MDP(Record):
         return digest.hexdigest()
 
     def with_task(self, start: int | None = None, goal: int | None = None) -> MDP:
-        """The same dynamics with another start, another goal, or both; the table is shared.
+        """The same dynamics with another start, another goal, or both.
 
+        The table is shared, not copied.
+
+        Parameters
+        ----------
+        start : int, default=None
+            The new start; None keeps the present one.
+        goal : int, default=None
+            The new goal; None keeps the present one.
+
+        Examples
+        --------
         >>> MDP.from_successors([[1], [0]], start=0).with_task(goal=1)
         MDP(2 states, 1 action, deterministic, start 0, goal 1)
         """
         task = copy(self)
         for field, state in (("start", start), ("goal", goal)):
             if state is not None:
-                object.__setattr__(
-                    task, field, check_int(field, state, 0, self.n_states - 1)
-                )
+                checked = check_int(field, state, 0, self.n_states - 1)
+                object.__setattr__(task, field, checked)
         return task
 
     def __repr__(self) -> str:
-        sizes = {"state": self.n_states, "action": self.n_actions}
-        parts = [f"{count} {noun}{'s' * (count > 1)}" for noun, count in sizes.items()]
-        parts += ["stochastic" if self.successors is None else "deterministic"]
-        task = {"start": self.start, "goal": self.goal}
-        parts += [
-            f"{field} {state}" for field, state in task.items() if state is not None
+        parts = [
+            _count(self.n_states, "state"),
+            _count(self.n_actions, "action"),
+            "stochastic" if self.successors is None else "deterministic",
         ]
-        return (
-            f"MDP({printable(self.name) + ': ' if self.name else ''}{', '.join(parts)})"
-        )
+        if self.start is not None:
+            parts.append(f"start {self.start}")
+        if self.goal is not None:
+            parts.append(f"goal {self.goal}")
+        text = ", ".join(parts)
+        if self.name:
+            text = f"{printable(self.name)}: {text}"
+        return f"MDP({text})"
 
     def __str__(self) -> str:
         if self.coords is None:
             return repr(self)
         glyphs = [" "] * self.n_states
-        for state, letter in ((self.start, "S"), (self.goal, "G")):
-            if state is not None:
-                glyphs[state] = letter
-        lines = [draw_map(self.coords, glyphs), printable(self.legend), repr(self)]
-        return "\n".join(filter(None, lines))
+        if self.start is not None:
+            glyphs[self.start] = "S"
+        if self.goal is not None:
+            glyphs[self.goal] = "G"
+
+        lines = [draw_map(self.coords, glyphs)]
+        if self.legend:
+            lines.append(printable(self.legend))
+        lines.append(repr(self))
+        return "\n".join(lines)
+
+
+def _count(number: int, noun: str) -> str:
+    """A number and its noun, as in ``"2 states"``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _check_table(transition: Any) -> csr_array:
+    """A read-only copy ``(S * A, S)`` of a table, whose rows sum to 1."""
+    if np.ndim(transition) == 3 and len(transition) == np.shape(transition)[2]:
+        transition = np.reshape(transition, (-1, len(transition)))
+    table = check_csr("transition", transition, nonnegative=True)
+    n_rows, n_states = table.shape
+    if n_states == 0 or n_rows == 0 or n_rows % n_states:
+        raise ValueError(
+            "transition must have shape (S*A, S), at least one state, "
+            f"got {table.shape}"
+        )
+
+    sums = table.sum(axis=1)
+    row = int(np.abs(sums - 1.0).argmax())
+    if abs(sums[row] - 1.0) > 1e-9:
+        state, action = divmod(row, n_rows // n_states)
+        raise ValueError(
+            f"transition rows must sum to 1, row {row} (state {state}, action "
+            f"{action}) sums to {sums[row]:.6g}"
+        )
+
+    table.data = set_readonly(table.data)
+    table.indices = set_readonly(table.indices)
+    table.indptr = set_readonly(table.indptr)
+    return table
+
+
+def _check_coords(coords: Any, n_states: int) -> NDArray[np.int_]:
+    """Read-only coordinates ``(S, 2)``."""
+    checked = readonly(coords)
+    if checked.shape != (n_states, 2) or checked.dtype.kind not in "iu":
+        raise ValueError(
+            f"coords must be integers ({n_states}, 2), "
+            f"got {checked.dtype} {checked.shape}"
+        )
+    return checked
+
+
+def _check_reward(reward: Any, n_states: int, n_rows: int) -> FloatArray:
+    """Read-only rewards, one per state or one per state and action."""
+    checked = readonly(np.ravel(reward), np.float64)
+    if len(checked) not in (n_states, n_rows) or not np.isfinite(checked).all():
+        raise ValueError(
+            f"reward must be {n_states} or {n_rows} finite numbers, "
+            f"got {np.shape(reward)}"
+        )
+    return checked
 
 
 def _check_numbers(kind: str, numbers: NDArray[Any], size: int | None) -> int:
     """The size of a table that has these numbers of states or actions."""
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not len(numbers):
         raise ValueError(
-            f"{kind} must be integers (N,), got {numbers.dtype} of shape {numbers.shape}"
+            f"{kind} must be integers (N,), got {numbers.dtype} of shape "
+            f"{numbers.shape}"
         )
-    size = int(numbers.max()) + 1 if size is None else size
-    if not 0 <= numbers.min() <= numbers.max() < size:
-        raise ValueError(
-            f"{kind} must be in 0..{size - 1}, got {numbers.min()}..{numbers.max()}"
-        )
+    lowest = int(numbers.min())
+    highest = int(numbers.max())
+    if size is None:
+        size = highest + 1
+    if lowest < 0 or highest >= size:
+        raise ValueError(f"{kind} must be in 0..{size - 1}, got {lowest}..{highest}")
     return size
