@@ -26,9 +26,9 @@ def graph(mdp: MDP, weights: str | ArrayLike | csr_array = "adjacency") -> csr_a
         ``"adjacency"``: 1 where some action leads from one state to the other, either
         way (the paper's A), or ``mdp.weights`` where it has them.
         ``"random-walk"``: the mean of p(s' | s) and p(s | s') under the uniform policy.
-        ``"incidence"``: 1 for edges that can be walked both ways and 1/2 for one way, so
-        that the combinatorial Laplacian is ``T'T / 2`` for the incidence matrix T of the
-        transitions (Theorem 5.1). Or non-negative weights.
+        ``"incidence"``: 1 for edges that can be walked both ways and 1/2 for one way,
+        so that the combinatorial Laplacian is ``T'T / 2`` for the incidence matrix T of
+        the transitions (Theorem 5.1). Or non-negative weights.
 
     Returns
     -------
@@ -156,8 +156,10 @@ def _read_edges(source: Any) -> tuple[list[Hashable], csr_array]:
     try:
         listed = source.edges(data="weight", default=1) if is_networkx else source
         for edge in listed:
-            first, second, *weight = tuple(edge)
-            (weight,) = weight or (1,)
+            nodes_and_weight = tuple(edge)
+            if len(nodes_and_weight) == 2:
+                nodes_and_weight += (1,)
+            first, second, weight = nodes_and_weight
             edges.append((first, second, float(weight)))
     except (TypeError, ValueError):
         raise ValueError(
@@ -221,7 +223,7 @@ def reachable(
         moves = moves.T.tocsr()
     n = moves.shape[0]
     is_reached = np.zeros(n + 1, dtype=np.bool_)
-    is_reached[:-1][states] = True
+    is_reached[:-1][np.asarray(states)] = True
 
     # A search starts in one node, so an additional one leads to all of `states`.
     first_states = np.flatnonzero(is_reached).astype(np.int32)
