@@ -205,7 +205,10 @@ def _find_coords(nodes: list[Hashable]) -> IndexArray | None:
 
 
 def reachable(
-    transition: csr_array, states: ArrayLike, *, backward: bool = False
+    transition: csr_array,
+    states: list[int] | IndexArray | BoolArray,
+    *,
+    backward: bool = False,
 ) -> BoolArray:
     """``(S,)`` which states can be reached from some states, or can reach them.
 
@@ -223,7 +226,7 @@ def reachable(
         moves = moves.T.tocsr()
     n = moves.shape[0]
     is_reached = np.zeros(n + 1, dtype=np.bool_)
-    is_reached[:-1][np.asarray(states)] = True
+    is_reached[:-1][states] = True
 
     # A search starts in one node, so an additional one leads to all of `states`.
     first_states = np.flatnonzero(is_reached).astype(np.int32)
