@@ -333,7 +333,7 @@ def test_graph_weights_follow_their_definitions(seed):
     np.testing.assert_array_equal(eo.graph(mdp).toarray(), moves | moves.T)
     walk = np.where(moves, P.mean(axis=1), 0.0)
     np.testing.assert_allclose(
-        eo.graph(mdp, "random-walk").toarray(), (walk + walk.T) / 2, atol=1e-16
+        eo.graph(mdp, "transition").toarray(), (walk + walk.T) / 2, atol=1e-16
     )
     # Theorem 5.1: the combinatorial Laplacian is T'T / 2.
     W = eo.graph(mdp, "incidence").toarray()
@@ -359,6 +359,7 @@ def test_graph_of_own_weights_is_symmetric_without_loops(corridor):
     "weights",
     [
         "distance",
+        "random-walk",
         np.ones((3, 3)),
         np.ones(7),
         -np.eye(7),

@@ -6,6 +6,7 @@ from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
 
 import eigenoptions as eo
+from eigenoptions.spectra.laplacian import OPERATORS
 
 
 def add_maze_argument(parser: ArgumentParser) -> None:
@@ -41,10 +42,11 @@ def add_discovery_arguments(parser: ArgumentParser) -> None:
         metavar="NAME",
         help=f"one of {method_names} (default: eigen)",
     )
+    operator_names = ", ".join(OPERATORS)
     parser.add_argument(
         "--operator",
         metavar="NAME",
-        help="normalized (default), combinatorial, random-walk, successor",
+        help=f"one of {operator_names} (default: normalized)",
     )
     parser.add_argument(
         "--gamma",

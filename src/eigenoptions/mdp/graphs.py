@@ -25,7 +25,7 @@ def graph(mdp: MDP, weights: str | ArrayLike | csr_array = "adjacency") -> csr_a
     weights : str or array of shape (S, S), default="adjacency"
         ``"adjacency"``: 1 where some action leads from one state to the other, either
         way (the paper's A), or ``mdp.weights`` where it has them.
-        ``"random-walk"``: the mean of p(s' | s) and p(s | s') under the uniform policy.
+        ``"transition"``: the mean of p(s' | s) and p(s | s') under the uniform policy.
         ``"incidence"``: 1 for edges that can be walked both ways and 1/2 for one way,
         so that the combinatorial Laplacian is ``T'T / 2`` for the incidence matrix T of
         the transitions (Theorem 5.1). Or non-negative weights.
@@ -48,9 +48,9 @@ def graph(mdp: MDP, weights: str | ArrayLike | csr_array = "adjacency") -> csr_a
         weights = mdp.weights
 
     if isinstance(weights, str):
-        check_choice("weights", weights, ("adjacency", "random-walk", "incidence"))
+        check_choice("weights", weights, ("adjacency", "transition", "incidence"))
         W = _merge_actions(mdp)
-        if weights != "random-walk":
+        if weights != "transition":
             W.data[:] = 1.0
     else:
         W = check_csr("weights", weights, nonnegative=True)

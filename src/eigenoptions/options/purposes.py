@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import count
 from typing import TypeVar
 
 import numpy as np
@@ -15,7 +14,7 @@ from eigenoptions._validation import check_type
 from eigenoptions.mdp import MDP
 from eigenoptions.options.records import Purpose
 from eigenoptions.spectra import Spectrum
-from eigenoptions.spectra.laplacian import OPERATORS
+from eigenoptions.spectra.spectrum import number_vectors
 
 Array = NDArray[np.float64]
 
@@ -46,9 +45,9 @@ def eigenpurposes(
     ['e2+', 'e2-', 'e3+', 'e3-']
     """
     check_type("spectrum", spectrum, Spectrum, "call spectrum(graph(mdp))")
-    first = 1 if spectrum.n_zero or spectrum.operator in OPERATORS else 2
+    numbers = number_vectors(spectrum)
     eigenpairs = list(
-        zip(count(first), spectrum.vectors.T, spectrum.values.tolist(), strict=False)
+        zip(numbers, spectrum.vectors.T, spectrum.values.tolist(), strict=True)
     )
     return [
         Purpose(sign * vector, index=i, sign=sign, eigenvalue=value)

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse import csr_array, eye_array
-from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackError, LinearOperator, SuperLU, eigsh, splu
 
 from eigenoptions._validation import Progress
 from eigenoptions.spectra.canonical import cluster_bounds
+from eigenoptions.spectra.laplacian import GraphLaplacian
 
 # States up to which the dense solver is faster, and up to which its arrays fit into memory.
 MIN_SPARSE_STATES, MAX_DENSE_STATES = 300, 20_000
@@ -24,92 +24,49 @@ MIN_SPARSE_STATES, MAX_DENSE_STATES = 300, 20_000
 Array = NDArray[np.float64]
 
 
-class SymmetricLaplacian:
-    """``S (D - W) S`` with ``S = mass^-1/2``; the mass of a state is its degree (normalized) or 1 (combinatorial).
-
-    An isolated state has mass 1. `difference` is ``D - W``, and `norm` the largest diagonal entry, at least half of the
-    operator's norm. Each of `n_zero` connected components, numbered in the order of first states, has one null vector:
-    the entries of `null_vector` in its states.
-    """
-
-    def __init__(self, W: csr_array, normalized: bool) -> None:
-        degree, states = W.sum(axis=1), np.arange(W.shape[0])
-        self.mass = np.where(normalized & (degree > 0), degree, 1.0)
-        entries = np.concatenate([degree, -W.data])
-        rows = np.concatenate([states, np.repeat(states, np.diff(W.indptr))])
-        self.difference = csr_array(
-            (entries, (rows, np.concatenate([states, W.indices]))), W.shape
-        )
-        self.matrix = _scale_entries(self.difference, self.mass**-0.5, self.mass**-0.5)
-        self.norm = float(self.matrix.diagonal().max()) or 1.0
-        self.n_zero, self.component = connected_components(W, directed=False)
-        self.null_vector = np.sqrt(
-            self.mass / np.bincount(self.component, self.mass)[self.component]
-        )
-
-    @property
-    def random_walk(self) -> csr_array:
-        """``mass^-1 (D - W)``, which has the same eigenvalues."""
-        return _scale_entries(self.difference, 1.0 / self.mass, np.ones_like(self.mass))
-
-    def remove_null_space(self, x: Array) -> Array:
-        """The part of a vector that is orthogonal to the null space."""
-        projections = np.bincount(self.component, self.null_vector * x)
-        remainder: Array = x - self.null_vector * projections[self.component]
-        return remainder
-
-
-def _scale_entries(A: csr_array, left: Array, right: Array) -> csr_array:
-    """``diag(left) A diag(right)``, symmetric to the last bit where A is symmetric and both sides are equal."""
-    rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
-    return csr_array(
-        (A.data * (left[rows] * right[A.indices]), A.indices, A.indptr), A.shape
-    )
-
-
 def smallest_eigenpairs(
-    operator: SymmetricLaplacian,
+    laplacian: GraphLaplacian,
     k: int,
     rng: np.random.Generator,
     progress: Progress | None = None,
 ) -> tuple[Array, Array]:
     """At least the k smallest non-zero eigenvalues, and their vectors ``(n, m)`` in any basis: whole eigenspaces."""
-    n = len(operator.mass)
+    n = len(laplacian.mass)
     eigenpairs = (
-        None if n < MIN_SPARSE_STATES else _solve_sparse(operator, k, rng, progress)
+        None if n < MIN_SPARSE_STATES else _solve_sparse(laplacian, k, rng, progress)
     )
     if eigenpairs is None and n > MAX_DENSE_STATES:
         reason = f"{k} eigenvectors need the dense solver, whose limit is {MAX_DENSE_STATES} states, got {n}"
         raise ValueError(
             f"{reason}: ask for fewer, or narrow the range of weights and degrees"
         )
-    return _correct(operator, *(eigenpairs or _solve_dense(operator, k)))
+    return _correct(laplacian, *(eigenpairs or _solve_dense(laplacian, k)))
 
 
-def _solve_dense(operator: SymmetricLaplacian, k: int) -> tuple[Array, Array, int]:
+def _solve_dense(laplacian: GraphLaplacian, k: int) -> tuple[Array, Array, int]:
     """All non-zero eigenvalues, their vectors, and at which number the eigenspace of the k-th ends."""
     # The eigenvalue zero of the null space is moved above all others.
-    A, component = operator.matrix.toarray(), operator.component
-    shift = 4.0 * operator.norm * operator.null_vector
+    A, component = laplacian.symmetric.toarray(), laplacian.component
+    shift = 4.0 * laplacian.norm * laplacian.null_vector
     A += np.where(
-        component[:, None] == component, np.outer(shift, operator.null_vector), 0.0
+        component[:, None] == component, np.outer(shift, laplacian.null_vector), 0.0
     )
     values, vectors = eigh(A, overwrite_a=True, check_finite=False, driver="evd")
-    values = values[: len(values) - operator.n_zero]
-    bounds = cluster_bounds(values, operator.norm)
+    values = values[: len(values) - laplacian.n_zero]
+    bounds = cluster_bounds(values, laplacian.norm)
     return values, vectors[:, : len(values)], int(bounds[np.searchsorted(bounds, k)])
 
 
 def _solve_sparse(
-    operator: SymmetricLaplacian,
+    laplacian: GraphLaplacian,
     k: int,
     rng: np.random.Generator,
     progress: Progress | None,
 ) -> tuple[Array, Array, int] | None:
     """As `_solve_dense`, for somewhat more than k eigenvalues; None where the iteration does not serve."""
-    L, n, n_zero = operator.matrix, len(operator.mass), operator.n_zero
+    L, n, n_zero = laplacian.symmetric, len(laplacian.mass), laplacian.n_zero
     # A shift below the smallest non-zero eigenvalue of any unweighted graph of this size (a path).
-    factor = _factorize(L, operator.norm * max(0.1 / n**2, 1e-13))
+    factor = _factorize(L, laplacian.norm * max(0.1 / n**2, 1e-13))
     n_products = 0
 
     def multiply_inverse(x: Array) -> Array:
@@ -118,8 +75,8 @@ def _solve_sparse(
         if progress is not None:
             progress(n_products, max(25 + int(2.5 * k), n_products + 1))
         # Before the solution too: the factor is nearly singular along the null space.
-        return operator.remove_null_space(
-            factor.solve(operator.remove_null_space(x.ravel()))
+        return laplacian.remove_null_space(
+            factor.solve(laplacian.remove_null_space(x.ravel()))
         )
 
     inverse = LinearOperator((n, n), multiply_inverse, dtype=np.float64)
@@ -137,12 +94,12 @@ def _solve_sparse(
         except ArpackError:
             # The Krylov space has few dimensions (a star), or one eigenvalue hides the others (a very weak link).
             return None
-        vectors = np.apply_along_axis(operator.remove_null_space, 0, vectors)
+        vectors = np.apply_along_axis(laplacian.remove_null_space, 0, vectors)
         projected = vectors.T @ (L @ vectors)
         values, rotation = eigh((projected + projected.T) / 2)
         vectors = vectors @ rotation
         # The eigenspace of the k-th value must be followed by a gap, below which the inertia counts no other value.
-        bounds = cluster_bounds(values, operator.norm)
+        bounds = cluster_bounds(values, laplacian.norm)
         end = int(bounds[np.searchsorted(bounds, k)])
         if (
             end < n_wanted
@@ -184,7 +141,7 @@ def _count_below(L: csr_array, low: float, high: float) -> int | None:
 
 
 def _correct(
-    operator: SymmetricLaplacian,
+    laplacian: GraphLaplacian,
     values: Array,
     vectors: Array,
     count: int,
@@ -198,15 +155,15 @@ def _correct(
     Vectors are those of ``(D - W) v = value mass v``, which has no rounded coefficients. Blocks of columns bound the
     memory for intermediate results.
     """
-    bounds = cluster_bounds(values, operator.norm)
+    bounds = cluster_bounds(values, laplacian.norm)
     cluster = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
     width = max(1, block_entries // len(vectors))
-    A, entries = operator.difference, _leading_bits(operator.difference.data)
+    A, entries = laplacian.difference, _leading_bits(laplacian.difference.data)
     A_high, A_low = (
         csr_array((x, A.indices, A.indptr), A.shape)
         for x in (entries, A.data - entries)
     )
-    root = np.sqrt(operator.mass)[:, None]
+    root = np.sqrt(laplacian.mass)[:, None]
     vectors /= root
     for _ in range(4):
         largest = 0.0
@@ -216,7 +173,7 @@ def _correct(
             # The residual to about 24 digits of its terms. The product of leading bits is exact.
             X_high = _leading_bits(X)
             rest = A_high @ (X - X_high) + A_low @ X
-            weighted, weighted_error = _multiply_exactly(X, operator.mass[:, None])
+            weighted, weighted_error = _multiply_exactly(X, laplacian.mass[:, None])
             target, target_error = _multiply_exactly(weighted, values[block])
             residual, error = _subtract_exactly(A_high @ X_high, target)
             residual += error + (rest - (target_error + weighted_error * values[block]))

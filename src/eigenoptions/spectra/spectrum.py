@@ -1,22 +1,20 @@
-"""Laplacians of graphs and their eigenvectors in one canonical basis (paper, Section 2.3).
+"""The eigenvectors of a graph's Laplacian in one canonical basis (paper, Section 2.3).
 
-``L = D - W`` (combinatorial), ``D^-1/2 (D - W) D^-1/2`` (normalized, the paper's choice) or ``D^-1 (D - W)``
-(random-walk), and the successor representation of the random walk, which has the eigenvectors of the last one.
-The result is complete (an inertia count proves it), verified by the residuals of what is returned, accurate to rounding
-(`eigensolver`), and canonical: signs and bases of repeated eigenvalues follow one rule that depends on the eigenspaces
-alone, not on solver, seed or machine (`canonical`).
+The result is complete: an inertia count proves that no eigenvalue is missing. It is
+accurate to rounding (`eigensolver`), and the residuals of what is returned are checked.
+It is canonical: signs, and bases of repeated eigenvalues, follow a rule that depends on
+the eigenspaces alone, not on the solver, the seed or the machine (`canonical`).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from eigenoptions._types import FeatureFunction, FloatArray, Progress, Randomness
 from eigenoptions._validation import (
     Record,
     check_choice,
@@ -26,15 +24,11 @@ from eigenoptions._validation import (
     readonly,
     set_readonly,
 )
-from eigenoptions.features import Map
 from eigenoptions.spectra.canonical import canonical_basis
-from eigenoptions.spectra.eigensolver import SymmetricLaplacian, smallest_eigenpairs
-from eigenoptions.spectra.laplacian import OPERATORS, check_weights
+from eigenoptions.spectra.eigensolver import smallest_eigenpairs
+from eigenoptions.spectra.laplacian import OPERATORS, GraphLaplacian
 
-log = logging.getLogger("eigenoptions")
-
-
-Array = NDArray[np.float64]
+logger = logging.getLogger("eigenoptions")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,14 +37,18 @@ class Spectrum(Record):
 
     Attributes
     ----------
-    values, vectors
-        ``(K,)`` ascending (largest first for operator ``"successor"``), and ``(d, K)`` unit columns. Read-only.
-    operator
+    values : array (K,)
+        Eigenvalues in ascending order; for operator ``"successor"``, largest first.
+        Read-only.
+    vectors : array (d, K)
+        Eigenvectors, one unit vector per column. Read-only.
+    operator : str, default="normalized"
         Name of the operator.
-    n_zero
-        How many of the vectors have the Laplacian's eigenvalue zero: one per connected component of the graph.
-    features
-        The map phi from observations to ``(d,)``, or None for numbered states.
+    n_zero : int, default=1
+        How many of the vectors have the Laplacian's eigenvalue zero: one per connected
+        component of the graph.
+    features : callable or None, default=None
+        The map phi from observations to ``(d,)``; None for numbered states.
 
     Examples
     --------
@@ -59,11 +57,11 @@ class Spectrum(Record):
     Spectrum(4 of dimension 104, normalized: 0, 0.007007, 0.008495, 0.01741)
     """
 
-    values: Array
-    vectors: Array
+    values: FloatArray
+    vectors: FloatArray
     operator: str = "normalized"
     n_zero: int = 1
-    features: Map | None = None
+    features: FeatureFunction | None = None
 
     def __post_init__(self) -> None:
         for name in ("values", "vectors"):
@@ -73,49 +71,79 @@ class Spectrum(Record):
                     f"{name} must be finite: leave out eigenpairs that did not converge"
                 )
             object.__setattr__(self, name, array)
+
         if self.values.shape != self.vectors.shape[1:] or self.vectors.ndim != 2:
-            shapes = f"{self.values.shape} and {self.vectors.shape}"
             raise ValueError(
-                f"values (K,) and vectors (d, K) must fit, got shapes {shapes}"
+                "values (K,) and vectors (d, K) must fit, "
+                f"got shapes {self.values.shape} and {self.vectors.shape}"
             )
 
-    def embedding(self, scale: str = "commute", *, t: int = 1) -> Array:
-        """``(d, K)`` columns scaled so that distances between rows have a meaning.
+    def embedding(self, scale: str = "commute", *, t: int = 1) -> FloatArray:
+        """Scale the columns so that distances between rows have a meaning.
 
         Parameters
         ----------
-        scale
-            ``"commute"``: columns over the root of their eigenvalues, and 0 for eigenvalue zero. With all eigenvectors
-            of the combinatorial Laplacian, the squared distance of two rows times the sum of all degrees is the
-            expected number of steps of a random walk from one state to the other and back (Wang et al., 2023).
-            ``"diffusion"``: columns times ``(1 - eigenvalue)^t``, a diffusion map (Coifman and Lafon, 2006).
-        t
-            Steps of the diffusion.
+        scale : {"commute", "diffusion"}, default="commute"
+            ``"commute"`` divides each column by the root of its eigenvalue, and sets it
+            to 0 for eigenvalue zero. With all eigenvectors of the combinatorial
+            Laplacian, the squared distance of two rows times the sum of all degrees is
+            the expected number of steps of a random walk from one state to the other
+            and back (Wang et al., 2023).
+            ``"diffusion"`` multiplies each column by ``(1 - eigenvalue)^t``, which gives
+            a diffusion map (Coifman and Lafon, 2006).
+        t : int, default=1
+            Number of steps of the diffusion.
+
+        Returns
+        -------
+        array (d, K)
+            One row per state or feature.
 
         Examples
         --------
         >>> import eigenoptions as eo
-        >>> rows = eo.spectrum(eo.graph(eo.maze("...")), operator="combinatorial").embedding("commute")
+        >>> W = eo.graph(eo.maze("..."))
+        >>> rows = eo.spectrum(W, operator="combinatorial").embedding("commute")
         >>> round(4 * float(((rows[0] - rows[2]) ** 2).sum()), 9)
         8.0
         """
         check_choice("scale", scale, ("commute", "diffusion"))
-        if self.operator == "successor":
+        if self.operator in OPERATORS and not OPERATORS[self.operator].is_laplacian:
             raise ValueError(
-                "an embedding needs eigenvalues of a Laplacian: use operator='random-walk'"
+                "an embedding needs eigenvalues of a Laplacian: "
+                "use operator='random-walk'"
             )
+
         if scale == "diffusion":
             return self.vectors * (1.0 - self.values) ** check_int("t", t, minimum=0)
-        nonzero = (np.arange(len(self.values)) >= self.n_zero) & (self.values > 0)
-        return self.vectors * np.divide(
-            1.0, np.sqrt(self.values), out=np.zeros(len(nonzero)), where=nonzero
-        )
+
+        is_nonzero = self.values > 0
+        is_nonzero[: self.n_zero] = False
+        factors = np.zeros(len(self.values))
+        factors[is_nonzero] = 1.0 / np.sqrt(self.values[is_nonzero])
+        return self.vectors * factors
 
     def __repr__(self) -> str:
-        few = ", ".join(f"{x:.4g}" for x in self.values[:5]) + (
-            ", ..." if len(self.values) > 5 else ""
+        n_vectors = len(self.values)
+        listed = [f"{value:.4g}" for value in self.values[:5]]
+        if n_vectors > 5:
+            listed.append("...")
+        dimension = len(self.vectors)
+        return (
+            f"Spectrum({n_vectors} of dimension {dimension}, "
+            f"{self.operator}: {', '.join(listed)})"
         )
-        return f"Spectrum({len(self.values)} of dimension {len(self.vectors)}, {self.operator}: {few})"
+
+
+def number_vectors(spectrum: Spectrum) -> range:
+    """The numbers of a spectrum's vectors, as the paper counts them.
+
+    The constant function is number 1. A spectrum of features may not contain it: its
+    vectors begin with number 2.
+    """
+    has_constant = spectrum.n_zero > 0 or spectrum.operator in OPERATORS
+    first = 1 if has_constant else 2
+    return range(first, first + len(spectrum.values))
 
 
 def spectrum(
@@ -124,34 +152,46 @@ def spectrum(
     operator: str = "normalized",
     *,
     gamma: float = 0.99,
-    rng: int | np.random.Generator = 0,
-    progress: Callable[[int, int], object] | None = None,
+    rng: Randomness = 0,
+    progress: Progress | None = None,
 ) -> Spectrum:
-    """The k smoothest eigenpairs of a graph, none missed, in the canonical basis (Section 2.3).
+    """Compute the k smoothest eigenpairs of a graph (Section 2.3).
 
     Parameters
     ----------
-    W
-        ``(S, S)`` symmetric non-negative weights, as `graph` gives them.
-    k
-        How many; None for all.
-    operator
-        The k smallest eigenvalues of a Laplacian: ``"normalized"`` (the paper's), ``"combinatorial"`` or
-        ``"random-walk"``. Or the k largest of ``"successor"``, the representation ``(I - gamma P)^-1`` of the random
-        walk ``P = D^-1 W``, whose eigenvectors are those of ``"random-walk"``.
-    gamma
-        Discount of the successor representation; other operators do not use it.
-    rng
-        Seed or generator of the start vector of the Lanczos iteration. The result does not depend on it.
-    progress
-        Called with the steps of the iteration done and about how many there will be: the second number may grow.
+    W : csr_array (S, S)
+        Symmetric non-negative weights, as `graph` returns them.
+    k : int or None, default=None
+        Number of eigenpairs; None for all.
+    operator : str, default="normalized"
+        ``"normalized"`` (the paper's choice), ``"combinatorial"`` or ``"random-walk"``:
+        the k smallest eigenvalues of this Laplacian. ``"successor"``: the k largest of
+        the representation ``(I - gamma P)^-1`` of the random walk ``P = D^-1 W`` on the
+        graph, whose eigenvectors are those of ``"random-walk"``. (The discovery method
+        ``"successor"`` takes the walk of uniformly random actions instead, which stays
+        where a move is blocked.)
+    gamma : float, default=0.99
+        Discount of the successor representation. Other operators do not use it.
+    rng : int or Generator, default=0
+        Draws the start vector of the Lanczos iteration. The result does not depend on
+        it.
+    progress : callable or None, default=None
+        Called as ``progress(done, total)`` with the steps of the iteration and about
+        how many there will be: the second number may grow.
+
+    Returns
+    -------
+    Spectrum
+        None of the smallest eigenvalues is missing, and the eigenvectors are in the
+        canonical basis.
 
     Notes
     -----
-    In the space of one (possibly repeated) eigenvalue, the first vector is the one with the largest single entry a unit
-    vector of that space can have, positive there; the next likewise in what is left. Of equal entries the state with
-    the lowest number counts. A smaller k always gives the first columns of a larger one. Zero has one eigenvector per
-    connected component.
+    In the space of one (possibly repeated) eigenvalue, the first vector is the one with
+    the largest single entry a unit vector of that space can have, positive there; the
+    next likewise in what is left. Of equal entries, that of the state with the lowest
+    number counts. A smaller k always gives the first columns of a larger one. Zero has
+    one eigenvector per connected component.
 
     Examples
     --------
@@ -160,50 +200,74 @@ def spectrum(
     >>> spectrum(path, operator="combinatorial").values.round(3).tolist()
     [0.0, 0.586, 2.0, 3.414]
     """
-    check_choice("operator", operator, OPERATORS)
-    gamma, generator = (
-        check_float("gamma", gamma, minimum=0, below=1),
-        make_generator(rng),
+    return compute_spectrum(
+        GraphLaplacian(W, operator), k, gamma=gamma, rng=rng, progress=progress
     )
-    W = check_weights(W)
-    n = W.shape[0]
-    k = n if k is None else check_int("k", k, maximum=n)
 
-    # The symmetric operator with the same eigenvalues, and its null space, one vector per component.
-    symmetric = SymmetricLaplacian(W, operator != "combinatorial")
-    if symmetric.n_zero > 1:
-        log.warning(
-            f"the graph has {symmetric.n_zero} components: no option leads from one to another"
+
+def compute_spectrum(
+    laplacian: GraphLaplacian,
+    k: int | None = None,
+    *,
+    gamma: float = 0.99,
+    rng: Randomness = 0,
+    progress: Progress | None = None,
+) -> Spectrum:
+    """The spectrum of a Laplacian that is there already; see `spectrum`.
+
+    Use it to ask for ``laplacian.n_zero`` eigenpairs more than you need directions.
+    """
+    gamma = check_float("gamma", gamma, minimum=0, below=1)
+    generator = make_generator(rng)
+    n_states = len(laplacian.mass)
+    if k is None:
+        k = n_states
+    k = check_int("k", k, maximum=n_states)
+    if laplacian.n_zero > 1:
+        logger.warning(
+            f"the graph has {laplacian.n_zero} components: "
+            "no option leads from one to another"
         )
-    n_zero = min(k, symmetric.n_zero)
-    values, vectors = np.zeros(k), np.zeros((n, k), order="F")
-    states = np.flatnonzero(symmetric.component < n_zero)
-    vectors[states, symmetric.component[states]] = symmetric.null_vector[states]
-    if k > n_zero:
+
+    # Eigenvalue zero: one vector per component.
+    n_zero = min(k, laplacian.n_zero)
+    values = np.zeros(k)
+    vectors = np.zeros((n_states, k), order="F")
+    states = np.flatnonzero(laplacian.component < n_zero)
+    vectors[states, laplacian.component[states]] = laplacian.null_vector[states]
+
+    # The other eigenvalues, smallest first.
+    n_nonzero = k - n_zero
+    if n_nonzero:
         eigenvalues, eigenvectors = smallest_eigenpairs(
-            symmetric, k - n_zero, generator, progress
+            laplacian, n_nonzero, generator, progress
         )
+        # The eigenvectors were corrected to rounding: they have no error to allow for.
         eigenvectors = canonical_basis(
-            eigenvalues, eigenvectors, symmetric.norm, relative_error=0.0
+            eigenvalues, eigenvectors, laplacian.norm, relative_error=0.0
         )
-        values[n_zero:] = np.maximum(eigenvalues[: k - n_zero], 0.0)
-        vectors[:, n_zero:] = eigenvectors[:, : k - n_zero]
+        values[n_zero:] = np.maximum(eigenvalues[:n_nonzero], 0.0)
+        vectors[:, n_zero:] = eigenvectors[:, :n_nonzero]
     if progress is not None:
         progress(1, 1)
 
-    # Eigenvectors of the operator itself, and their residuals.
-    L = symmetric.matrix
-    if operator in ("random-walk", "successor"):
-        L = symmetric.random_walk
-        vectors /= np.sqrt(symmetric.mass)[:, None]
-        vectors /= np.linalg.norm(vectors, axis=0)
-    largest = np.linalg.norm(L @ vectors - vectors * values, axis=0).max()
-    if not largest <= 1e-8 * symmetric.norm:
+    vectors = laplacian.convert_vectors(vectors)
+    _check_residuals(laplacian, values, vectors)
+    values = laplacian.convert_values(values, gamma)
+    return Spectrum(values, set_readonly(vectors), laplacian.name, n_zero)
+
+
+def _check_residuals(
+    laplacian: GraphLaplacian, values: FloatArray, vectors: FloatArray
+) -> None:
+    """Raise ValueError unless the vectors are eigenvectors of the Laplacian."""
+    residuals = laplacian.matrix @ vectors - vectors * values
+    largest = np.linalg.norm(residuals, axis=0).max()
+    limit = 1e-8 * laplacian.norm
+    # Written so that nan is refused, too.
+    if not largest <= limit:
         raise ValueError(
-            f"the weights range too widely for eigenvectors of this operator (a residual is {largest:.1e}, the limit "
-            f'is {1e-8 * symmetric.norm:.1e}): narrow that range, or use operator="normalized"'
+            "the weights range too widely for eigenvectors of this operator "
+            f"(a residual is {largest:.1e}, the limit is {limit:.1e}): "
+            'narrow that range, or use operator="normalized"'
         )
-    if operator == "successor":
-        # P v = (1 - lambda) v, so the inverse of I - gamma P has this eigenvalue.
-        values = 1.0 / (1.0 - gamma * (1.0 - values))
-    return Spectrum(values, set_readonly(vectors), operator, n_zero)

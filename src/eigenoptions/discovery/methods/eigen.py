@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._validation import Progress
 from eigenoptions.discovery.method import TooFewOptionsError, discovery_method
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose, eigenpurposes
-from eigenoptions.spectra import spectrum
+from eigenoptions.spectra.laplacian import GraphLaplacian
+from eigenoptions.spectra.spectrum import compute_spectrum
 
 
 @discovery_method("eigen")
@@ -27,8 +27,8 @@ def choose_purposes(
     progress: Progress | None = None,
 ) -> list[Purpose]:
     """Eigenpurposes of the smallest eigenvalues (Section 3)."""
-    W = graph(mdp, weights)
-    n_zero = int(connected_components(W, directed=False)[0]) if skip_zero else 0
+    laplacian = GraphLaplacian(graph(mdp, weights), operator)
+    n_zero = laplacian.n_zero if skip_zero else 0
     n_signs = 2 if both_signs else 1
     n_purposes = n_signs * (mdp.n_states - n_zero)
     if n_purposes < (n_options or 1):
@@ -37,7 +37,7 @@ def choose_purposes(
             n_purposes,
         )
     k = None if n_options is None else n_zero - (-n_options // n_signs)
-    eigenvectors = spectrum(W, k, operator, rng=rng, progress=progress)
+    eigenvectors = compute_spectrum(laplacian, k, rng=rng, progress=progress)
     return eigenpurposes(eigenvectors, both_signs=both_signs, skip_zero=skip_zero)[
         :n_options
     ]

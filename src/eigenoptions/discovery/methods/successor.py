@@ -3,25 +3,28 @@
 The representation of the uniformly random policy P is ``Psi = (I - discount P)^-1``. Purposes are its eigenvectors, in
 the order of the largest eigenvalues: where P is symmetric, those of ``I - P`` in the order of the smallest (their
 Theorem). P counts blocked moves, so a state at a wall is left less often; in a maze these are the eigenvectors of the
-combinatorial Laplacian. A representation learned by temporal differences can be given instead.
+combinatorial Laplacian. (The operator ``"successor"`` of `spectrum` takes the random walk ``D^-1 W`` on the graph
+instead, which never stays.) A representation learned by temporal differences can be given instead.
 """
 
 from __future__ import annotations
 
+from math import ceil
+
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._validation import check_float
 from eigenoptions.discovery.method import discovery_method, take_first
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.mdp.chains import uniform_walk
 from eigenoptions.options import Purpose, eigenpurposes
-from eigenoptions.spectra import Spectrum, spectrum
+from eigenoptions.spectra.laplacian import GraphLaplacian
 from eigenoptions.spectra.representations import (
     smallest_eigenvectors,
     successor_representation,
 )
+from eigenoptions.spectra.spectrum import Spectrum, compute_spectrum
 
 
 @discovery_method("successor")
@@ -44,10 +47,11 @@ def choose_purposes(
     P = uniform_walk(mdp)
     if representation is None and abs(P - P.T).max() < 1e-12:
         # The Laplacian of the moves is I - P, which has the same eigenvectors.
-        W = graph(mdp, "random-walk")
-        n_zero = int(connected_components(W, directed=False)[0])
-        k = None if n_options is None else min(n, n_zero - (-n_options // n_signs))
-        slow = spectrum(W, k, "combinatorial", rng=rng)
+        laplacian = GraphLaplacian(graph(mdp, "transition"), "combinatorial")
+        k = None
+        if n_options is not None:
+            k = min(n, laplacian.n_zero + ceil(n_options / n_signs))
+        slow = compute_spectrum(laplacian, k, rng=rng)
         values = 1.0 / (1.0 - discount * (1.0 - slow.values))
         eigenvectors = Spectrum(values, slow.vectors, "successor", n_zero=slow.n_zero)
     else:
