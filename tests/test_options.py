@@ -265,7 +265,7 @@ def test_follow_draws_stochastic_outcomes_from_its_generator(four_rooms):
     steps = [
         len(options.follow(0, 50, rng)) - 1 for rng in [np.random.default_rng(0)] * 400
     ]
-    expected = eo.mdp.chains.lengths(options.mdp, options.policy[0])[50]
+    expected = eo.mdp.chains.compute_lengths(options.mdp, options.policy[0])[50]
     assert abs(np.mean(steps) - expected) < 4 * np.std(steps) / 20
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import eigenoptions as eo
-from eigenoptions.mdp.chains import lengths
+from eigenoptions.mdp.chains import compute_lengths
 from eigenoptions.mdp.mazes import rooms_map
 from tests import reference
 from tests.tables import make_slippery
@@ -208,7 +208,7 @@ def test_every_option_terminates_with_probability_one(seed, gamma):
     assert (options.policy == -1).any(axis=1).all()
     assert np.isfinite(options.mean_length).all()
     for row in options.policy:
-        steps = lengths(mdp, row)
+        steps = compute_lengths(mdp, row)
         assert np.isfinite(steps).all()
         assert ((steps == 0) == (row < 0)).all()
     # it stops at every top of its potential
@@ -420,7 +420,7 @@ def test_lengths_in_deterministic_dynamics_count_steps(seed):
     row = np.where(rng.random(S) < 0.2, -1, rng.integers(A, size=S))
     walks = [reference.walk(successors, row, s) for s in range(S)]
     expected = [np.inf if walk is None else walk[0] for walk in walks]
-    assert lengths(eo.MDP.from_successors(successors), row).tolist() == expected
+    assert compute_lengths(eo.MDP.from_successors(successors), row).tolist() == expected
 
 
 def test_lengths_in_stochastic_dynamics_are_expectations():
@@ -432,13 +432,13 @@ def test_lengths_in_stochastic_dynamics_are_expectations():
         P[3, 0, 3] = 1.0
         expected = np.array([3, 2, 1, 0]) / p
         np.testing.assert_allclose(
-            lengths(eo.MDP(P), np.array([0, 0, 0, -1])), expected, rtol=1e-9
+            compute_lengths(eo.MDP(P), np.array([0, 0, 0, -1])), expected, rtol=1e-9
         )
 
 
 def test_lengths_are_infinite_where_an_option_may_never_terminate(corridor):
     inf = np.inf
-    assert lengths(corridor, np.array([1, 3, 1, 1, -1, 1, 1])).tolist() == [
+    assert compute_lengths(corridor, np.array([1, 3, 1, 1, -1, 1, 1])).tolist() == [
         inf,
         inf,
         2,
@@ -447,14 +447,14 @@ def test_lengths_are_infinite_where_an_option_may_never_terminate(corridor):
         inf,
         inf,
     ]
-    assert (lengths(corridor, np.zeros(7, dtype=int)) == np.inf).all()
+    assert (compute_lengths(corridor, np.zeros(7, dtype=int)) == np.inf).all()
     # from 1 a coin decides between the stop and a trap; from 2 the stop is sure, in the end
     P = np.zeros((4, 1, 4))
     P[0, 0, 0] = 1.0
     P[1, 0, [0, 3]] = 0.5
     P[2, 0, [2, 3]] = 0.5
     P[3, 0, 3] = 1.0
-    assert lengths(eo.MDP(P), np.array([0, 0, 0, -1])).tolist() == [
+    assert compute_lengths(eo.MDP(P), np.array([0, 0, 0, -1])).tolist() == [
         np.inf,
         np.inf,
         2.0,

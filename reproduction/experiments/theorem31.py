@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 import eigenoptions as eo
-from eigenoptions.mdp.chains import lengths
+from eigenoptions.mdp.chains import compute_lengths
 from reproduction.drawing import Figure, make_graphs
 from reproduction.experiments.agents import MAZES
 from reproduction.experiments.first_options import describe_options
@@ -93,7 +93,9 @@ def find_options(*, maze, operator, gammas, eigenvectors) -> Data:
             "stop_at_the_highest": (stops & highest)[varied].any(axis=1).sum(),
             "fewest_in_a_state": (~stops).sum(axis=0).min(),
             "fewest_of_few": (~stops[:FEW]).sum(axis=0).min(),
-            "longest": max(lengths(mdp, policy).max() for policy in options.policy),
+            "longest": max(
+                compute_lengths(mdp, policy).max() for policy in options.policy
+            ),
             "rate_error": np.abs(rates - sp.values).max(),
             "slowest": rates[~np.isclose(sp.values, 0, atol=ROUNDING)].min(),
             "fastest": rates.max(),

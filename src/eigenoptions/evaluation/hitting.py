@@ -34,10 +34,10 @@ from eigenoptions._validation import (
 )
 from eigenoptions.mdp import MDP, reachable
 from eigenoptions.mdp.chains import (
+    compute_policy_transitions,
     continue_after_end,
     find_ends,
     follow_options,
-    policy_transitions,
     uniform_walk,
 )
 from eigenoptions.options import TERMINATE, OptionSet
@@ -129,7 +129,9 @@ class HittingSystem:
                 f"the diffusion time is infinite {where}; keep states that all reach each other"
             )
         for o, row in enumerate(policy if self.stop_chance == 0 else ()):
-            lost = ~reachable(policy_transitions(table, row), row < 0, backward=True)
+            lost = ~reachable(
+                compute_policy_transitions(table, row), row < 0, backward=True
+            )
             if lost.any():
                 states = list_states(kept[lost])
                 raise ValueError(

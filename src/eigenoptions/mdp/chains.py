@@ -1,87 +1,97 @@
-"""Random walks as matrices: the uniform walk, policies of options, ends of episodes."""
+"""Markov chains of a table: what a random walk or an option does, as matrices.
+
+Here are the ends of episodes, the walk that takes every action equally often, the
+transition probabilities of a policy, and where options lead and how long they take.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from math import ceil
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import (
-    block_diag,
-    csc_array,
-    csr_array,
-    diags_array,
-    eye_array,
-)
+from numpy.typing import ArrayLike
+from scipy.sparse import block_diag, csc_array, csr_array, diags_array, eye_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 
+from eigenoptions._types import BoolArray, FloatArray, IntegerArray
 from eigenoptions.mdp.graphs import reachable
 from eigenoptions.mdp.table import MDP
 
-# Pairs of an option chance and a stop chance.
-Settings = tuple[tuple[float, float], ...]
 
+def find_ends(mdp: MDP) -> BoolArray:
+    """Return a mask ``(S,)`` of the states in which an episode ends.
 
-Mask = NDArray[np.bool_]
-
-
-Array = NDArray[np.float64]
-
-
-def find_ends(mdp: MDP) -> NDArray[np.bool_]:
-    """``(S,)`` states in which an episode ends: those that no action leaves."""
-    # A table stores no zeros: each entry off the diagonal is a way out, however unlikely.
+    These are the states that no action leaves.
+    """
+    # A table stores no zeros: each entry off the diagonal is a way out, however
+    # unlikely.
     table = mdp.transition
     entries_per_state = np.diff(table.indptr[:: mdp.n_actions])
     state = np.repeat(np.arange(mdp.n_states), entries_per_state)
+    leaves = table.indices != state
+
     ends = np.ones(mdp.n_states, dtype=np.bool_)
-    ends[state[table.indices != state]] = False
+    ends[state[leaves]] = False
     return ends
 
 
 def continue_after_end(
     mdp: MDP, *, goal_ends: bool = True, max_restarts: int | None = None
 ) -> MDP:
-    """The same dynamics without ends: states that no action leaves, and the goal, lead to the start.
+    """Return the same dynamics without ends: where an episode ends, a new one begins.
 
-    Without a start, they lead to any other state, or to at most `max_restarts` of them.
+    Parameters
+    ----------
+    mdp : MDP
+        The dynamics. An episode begins at its start, or in any state that is no end.
+    goal_ends : bool, default=True
+        Whether an episode ends at the goal, too.
+    max_restarts : int, default=None
+        Without a start, the largest number of states in which an episode may begin.
+        None: all that are no ends.
     """
     ends = find_ends(mdp)
     if goal_ends and mdp.goal is not None:
         ends[mdp.goal] = True
     if not ends.any() or ends.all():
         return MDP(mdp.transition)
-    restart, states = np.zeros((1, mdp.n_states)), np.array([mdp.start])
-    if mdp.start is None or ends[mdp.start]:
-        states = np.flatnonzero(~ends)
-        states = states[:: -(-len(states) // (max_restarts or len(states)))]
-    restart[0, states] = 1.0
+
+    if mdp.start is not None and not ends[mdp.start]:
+        starts = np.array([mdp.start])
+    else:
+        starts = np.flatnonzero(~ends)
+        if max_restarts is not None:
+            starts = starts[:: ceil(len(starts) / max_restarts)]
+
+    first_state = np.zeros((1, mdp.n_states))
+    first_state[0, starts] = 1.0 / len(starts)
+
     is_end = np.repeat(ends, mdp.n_actions)
-    table = diags_array((~is_end).astype(float)) @ mdp.transition
-    table = table + csr_array(is_end[:, None].astype(float)) @ csr_array(
-        restart / restart.sum()
-    )
-    return MDP(csr_array(table))
+    moves = diags_array((~is_end).astype(float)) @ mdp.transition
+    restarts = csr_array(is_end[:, None].astype(float)) @ csr_array(first_state)
+    return MDP(csr_array(moves + restarts))
 
 
-def cumulate_rows(
-    indptr: NDArray[Any], data: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Cumulative sums of each csr row."""
+def cumulate_rows(indptr: IntegerArray, data: FloatArray) -> FloatArray:
+    """Return the cumulative sums of the entries of each csr row."""
     sums = np.concatenate([[0.0], np.cumsum(data)])
-    cumulative: NDArray[np.float64] = sums[1:] - np.repeat(
-        sums[indptr[:-1]], np.diff(indptr)
-    )
+    sums_before_row = np.repeat(sums[indptr[:-1]], np.diff(indptr))
+    cumulative: FloatArray = sums[1:] - sums_before_row
     return cumulative
 
 
 def uniform_walk(mdp: MDP) -> csr_array:
-    """``(S, S)`` transition probabilities when every action is equally likely; a blocked move stays."""
-    table, n = mdp.transition.tocoo(), mdp.n_states
+    """Return the transition probabilities ``(S, S)`` when all actions are equally likely.
+
+    A move that is blocked stays where it is.
+    """
+    table = mdp.transition.tocoo()
+    probabilities = table.data / mdp.n_actions
+    states = table.row // mdp.n_actions
+    # Entries of the same two states are added.
     return csr_array(
-        (table.data / mdp.n_actions, (table.row // mdp.n_actions, table.col)),
-        shape=(n, n),
+        (probabilities, (states, table.col)), shape=(mdp.n_states, mdp.n_states)
     )
 
 
@@ -95,78 +105,157 @@ def sample_successor(
     return int(rng.choice(table.indices[outcomes], p=table.data[outcomes]))
 
 
-def lengths(mdp: MDP, policy: ArrayLike) -> Array:
-    """Expected steps until an option terminates, from every state: 0 where it does at once, inf where it never does."""
-    row = np.asarray(policy)
-    terminates, moves = row < 0, policy_transitions(mdp, row)
-    endless = ~reachable(moves, terminates, backward=True)
-    finite = np.flatnonzero(~reachable(moves, endless, backward=True))
-    result = np.full(mdp.n_states, np.inf)
-    if len(finite):
-        system = csc_array(eye_array(len(finite)) - moves[finite][:, finite])
-        result[finite] = splu(system).solve(np.where(terminates[finite], 0.0, 1.0))
-    return result
+def compute_policy_transitions(mdp: MDP, policy: IntegerArray) -> csr_array:
+    """Return the transition probabilities ``(S, S)`` of a policy ``(S,)``.
 
-
-def follow_options(
-    mdp: MDP, policy: NDArray[Any], stop_chance: float
-) -> tuple[csr_array, csr_array, Array]:
-    """What options ``(n, S)`` do from each state, in deterministic or stochastic dynamics.
-
-    Returns the probability q_o(s, g) that option o, started in s, passes through g and goes on (row o S + g, column
-    s), the probability T_o(s, t) that it terminates in t (row o S + s, column t), and its expected steps c_o(s) as
-    ``(n, S)``. All follow from its expected visits: the sum of the powers of its transition probabilities.
+    Rows are empty where the policy is negative, that is, where an option terminates.
     """
-    (n, S), runs = policy.shape, policy.ravel() >= 0
-    # One table for all pairs of an option and a state; without options it is empty.
-    moves = csr_array(
-        block_diag(
-            [csr_array((0, 0)), *(policy_transitions(mdp, row) for row in policy)]
-        )
-    )
-    continues = csr_array(moves @ diags_array(np.where(runs, 1.0 - stop_chance, 0.0)))
-    continues.eliminate_zeros()
-    visits, power = eye_array(n * S, format="csr"), continues
-    for _ in range(S.bit_length() if mdp.successors is not None else 0):
-        # (1 + x) (1 + x^2) (1 + x^4) ...: paths that end have no more than S steps.
-        visits, power = visits + visits @ power, power @ power
-    if power.nnz:
-        parts = [slice(o * S, (o + 1) * S) for o in range(n)]
-        systems = [csc_array(eye_array(S) - continues[part, part]) for part in parts]
-        visits = block_diag(
-            [csr_array(splu(system).solve(np.eye(S))) for system in systems],
-            format="csr",
-        )
-    visits = diags_array(runs.astype(float)) @ visits
-    steps = visits.sum(axis=1).reshape(n, S)
-    ends = csr_array(visits @ moves @ diags_array(np.where(runs, stop_chance, 1.0)))
-    passes = visits @ diags_array(1.0 / np.where(runs, visits.diagonal(), 1.0))
-    passes = csr_array((passes - diags_array(runs.astype(float))).T)
-    passes, ends = (
-        csr_array((t.data, t.indices % S, t.indptr), shape=(n * S, S))
-        for t in (passes, ends)
-    )
-    return passes, ends, steps
+    is_running = policy >= 0
+    actions = np.where(is_running, policy, 0)
+    rows = np.arange(mdp.n_states) * mdp.n_actions + actions
 
-
-def policy_transitions(mdp: MDP, policy: NDArray[np.integer[Any]]) -> csr_array:
-    """``(S, S)`` transition probabilities under a policy row; empty rows where it terminates."""
-    acts = policy >= 0
-    moves = csr_array(
-        mdp.transition[
-            np.arange(mdp.n_states) * mdp.n_actions + np.where(acts, policy, 0)
-        ]
-    )
-    moves.data = moves.data * np.repeat(acts, np.diff(moves.indptr))
+    moves = csr_array(mdp.transition[rows])
+    moves.data = moves.data * np.repeat(is_running, np.diff(moves.indptr))
     moves.eliminate_zeros()
     return moves
 
 
-def find_recurrent_states(mdp: MDP) -> Mask:
-    """``(S,)`` the largest set of states that a walk visits again and again: all of them are reachable from each."""
+def compute_lengths(mdp: MDP, policy: ArrayLike) -> FloatArray:
+    """Return the expected steps until an option terminates, from each state ``(S,)``.
+
+    It is 0 where the option terminates at once, and inf where it may run forever.
+    """
+    policy = np.asarray(policy)
+    terminates = policy < 0
+    moves = compute_policy_transitions(mdp, policy)
+
+    # The expectation is infinite where the option may come to a state from which it
+    # cannot reach its end.
+    is_trapped = ~reachable(moves, terminates, backward=True)
+    is_finite = ~reachable(moves, is_trapped, backward=True)
+    lengths = np.full(mdp.n_states, np.inf)
+    if not is_finite.any():
+        return lengths
+
+    # Elsewhere, a length is one step and the mean length of what follows it.
+    finite = np.flatnonzero(is_finite)
+    system = csc_array(eye_array(len(finite)) - moves[finite][:, finite])
+    steps = np.where(terminates[finite], 0.0, 1.0)
+    lengths[finite] = splu(system).solve(steps)
+    return lengths
+
+
+def follow_options(
+    mdp: MDP, policies: IntegerArray, stop_chance: float
+) -> tuple[csr_array, csr_array, FloatArray]:
+    """Compute where options pass, where they terminate, and how long they take.
+
+    Everything follows from the expected visits of an option: the sum of all powers of
+    the transition probabilities with which it continues.
+
+    Parameters
+    ----------
+    mdp : MDP
+        Deterministic or stochastic dynamics.
+    policies : array of shape (n, S)
+        Action of each option in each state, negative where it terminates.
+    stop_chance : float
+        Probability that an option also terminates after each of its steps.
+
+    Returns
+    -------
+    passes : csr_array of shape (n * S, S)
+        Row ``o * S + g``, column s: the probability that option o, started in s, passes
+        through g and goes on.
+    ends : csr_array of shape (n * S, S)
+        Row ``o * S + s``, column t: the probability that option o, started in s,
+        terminates in t.
+    steps : array of shape (n, S)
+        Expected number of steps of each option from each state.
+    """
+    n_options, n_states = policies.shape
+    is_running = policies.ravel() >= 0
+    identity = eye_array(n_options * n_states, format="csr")
+
+    # One chain for all pairs of an option and a state. The empty block is for the case
+    # that there are no options.
+    blocks = [compute_policy_transitions(mdp, policy) for policy in policies]
+    moves = csr_array(block_diag([csr_array((0, 0)), *blocks]))
+    continue_chance = np.where(is_running, 1.0 - stop_chance, 0.0)
+    continues = csr_array(moves @ diags_array(continue_chance))
+    continues.eliminate_zeros()
+
+    # A path of a deterministic option that ends has fewer steps than there are states,
+    # so a product of doublings sums all of it.
+    visits = identity
+    remainder = continues
+    if mdp.successors is not None:
+        visits, remainder = _sum_powers(continues, n_states)
+    # What is left circles, or is stochastic: solve each option's own system.
+    if remainder.nnz:
+        visits = _invert_blocks(identity - continues, n_options)
+
+    # Where an option terminates, it cannot start.
+    starts = diags_array(is_running.astype(float))
+    visits = starts @ visits
+    steps = visits.sum(axis=1).reshape(n_options, n_states)
+
+    stop_chances = np.where(is_running, stop_chance, 1.0)
+    ends = csr_array(visits @ moves @ diags_array(stop_chances))
+
+    # Visits to g are the probability of reaching g, times the visits from g to itself.
+    # The start itself is no passage.
+    own_visits = np.where(is_running, visits.diagonal(), 1.0)
+    passes = csr_array((visits @ diags_array(1.0 / own_visits) - starts).T)
+
+    return _fold_columns(passes, n_states), _fold_columns(ends, n_states), steps
+
+
+def _sum_powers(matrix: csr_array, n_powers: int) -> tuple[csr_array, csr_array]:
+    """Return ``I + X + X^2 + ...`` with more than `n_powers` powers, and the next power.
+
+    The product ``(I + X) (I + X^2) (I + X^4) ...`` has twice as many powers with each
+    factor. The next power is zero if the sum is that of all powers.
+    """
+    total = eye_array(matrix.shape[0], format="csr")
+    power = matrix
+    for _ in range(n_powers.bit_length()):
+        total = total + total @ power
+        power = power @ power
+    return total, power
+
+
+def _invert_blocks(matrix: csr_array, n_blocks: int) -> csr_array:
+    """Return the inverse of a matrix with square blocks of one size on its diagonal."""
+    size = matrix.shape[0] // n_blocks
+    inverses = []
+    for i in range(n_blocks):
+        block = slice(i * size, (i + 1) * size)
+        inverse = splu(csc_array(matrix[block, block])).solve(np.eye(size))
+        inverses.append(csr_array(inverse))
+    return block_diag(inverses, format="csr")
+
+
+def _fold_columns(matrix: csr_array, n_columns: int) -> csr_array:
+    """Return a matrix of blocks on a diagonal with the blocks below each other."""
+    return csr_array(
+        (matrix.data, matrix.indices % n_columns, matrix.indptr),
+        shape=(matrix.shape[0], n_columns),
+    )
+
+
+def find_recurrent_states(mdp: MDP) -> BoolArray:
+    """Return a mask ``(S,)`` of the states that a random walk visits again and again.
+
+    Each of them is reachable from all others, and the walk cannot leave them. If there
+    are several such sets, take the largest.
+    """
     moves = uniform_walk(mdp).tocoo()
-    label = connected_components(moves, connection="strong")[1]
-    size = np.bincount(label)
-    before, after = label[moves.row], label[moves.col]
-    size[before[before != after]] = 0
-    return np.asarray(label == size.argmax())
+    component = connected_components(moves, connection="strong")[1]
+
+    # A component that the walk can leave does not count.
+    sizes = np.bincount(component)
+    before = component[moves.row]
+    after = component[moves.col]
+    sizes[before[before != after]] = 0
+    return np.asarray(component == sizes.argmax())

@@ -34,7 +34,7 @@ from eigenoptions._validation import (
     suggest_name,
 )
 from eigenoptions.mdp import MDP
-from eigenoptions.mdp.chains import lengths, sample_successor
+from eigenoptions.mdp.chains import compute_lengths, sample_successor
 from eigenoptions.options.files import Arrays, write_arrays
 
 TERMINATE = -1
@@ -312,7 +312,7 @@ class Option(Record, OptionFields, TablePolicy):
     def mean_length(self) -> float:
         """Expected number of steps until it terminates, averaged over the states where it may start."""
         return float(
-            lengths(self.mdp, self.policy).sum() / max(self.initiation.sum(), 1)
+            compute_lengths(self.mdp, self.policy).sum() / max(self.initiation.sum(), 1)
         )
 
     def act(self, state: int) -> int:

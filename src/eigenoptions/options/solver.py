@@ -34,7 +34,7 @@ from scipy.sparse.linalg import splu
 from eigenoptions._ties import COMPUTED_TOLERANCE, EXACT_TOLERANCE, find_first_maximum
 from eigenoptions._validation import check_float, check_type, set_readonly
 from eigenoptions.mdp import MDP
-from eigenoptions.mdp.chains import policy_transitions
+from eigenoptions.mdp.chains import compute_policy_transitions
 from eigenoptions.options.records import TERMINATE, OptionSet, Purpose, check_purposes
 
 Array = NDArray[np.float64]
@@ -175,7 +175,7 @@ def _solve_stochastic(
         row = choose_actions(q[:, :, j], tolerances[j], gamma)
         while True:
             acts = row >= 0
-            moves = policy_transitions(mdp, row)
+            moves = compute_policy_transitions(mdp, row)
             system = csc_array(eye_array(n_states) - gamma * moves)
             v = splu(system).solve(moves @ potential - potential * acts)
             q[:, :, j] = (mdp.transition @ (potential + gamma * v)).reshape(
