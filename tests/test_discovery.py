@@ -17,7 +17,7 @@ from eigenoptions._registry import discovery_methods
 from eigenoptions.discovery import discover
 from eigenoptions.discovery.method import discovery_method, get_method
 from eigenoptions.discovery.methods.bottleneck import find_rooms
-from eigenoptions.discovery.sampling import read_environment
+from eigenoptions.discovery.sources import read_environment
 from eigenoptions.mdp.mazes import perfect_map, rooms_map
 from eigenoptions.options.solver import solve
 from tests import reference

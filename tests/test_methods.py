@@ -14,10 +14,11 @@ from scipy.sparse import csr_array
 import eigenoptions as eo
 from eigenoptions.discovery import discover
 from eigenoptions.discovery.method import get_method
-from eigenoptions.discovery.methods.bottleneck import compute_betweenness, find_passages
+from eigenoptions.discovery.methods.bottleneck import find_passages
 from eigenoptions.discovery.methods.community import find_communities
 from eigenoptions.discovery.methods.diffusion import compute_diffusion_distances
 from eigenoptions.discovery.methods.successor_goals import choose_landmarks
+from eigenoptions.mdp.betweenness import compute_betweenness
 from eigenoptions.mdp.chains import uniform_walk
 from eigenoptions.options.purposes import find_local_maxima
 from eigenoptions.options.walks import walk

@@ -13,7 +13,8 @@ from scipy.linalg import subspace_angles
 
 import eigenoptions as eo
 from eigenoptions.data import Transitions
-from eigenoptions.discovery.sampling import find_rare_transitions, read_samples
+from eigenoptions.discovery.feature_space import find_rare_transitions
+from eigenoptions.discovery.samples import read_samples
 from eigenoptions.features import Fourier, Tiles
 from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.walks import walk

@@ -9,7 +9,8 @@ from scipy.sparse.csgraph import shortest_path
 
 import eigenoptions as eo
 from eigenoptions import MDP, OptionSet
-from eigenoptions.discovery.methods.bottleneck import compute_betweenness, find_rooms
+from eigenoptions.discovery.methods.bottleneck import find_rooms
+from eigenoptions.mdp.betweenness import compute_betweenness
 from eigenoptions.plots import draw_policy
 from reproduction.drawing import Figure, make_maps
 from reproduction.lab import NEAR, Claim, Claims, Data, Lab

@@ -18,7 +18,7 @@ class Chances(TypedDict):
 
 def read_maze(arguments: Namespace) -> eo.MDP:
     """Read the MDP of a maze or of a finite environment."""
-    from eigenoptions.discovery.discover import is_environment_id
+    from eigenoptions.discovery.sources import is_environment_id
 
     if is_environment_id(arguments.maze):
         return eo.from_env(arguments.maze)

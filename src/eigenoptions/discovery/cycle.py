@@ -1,7 +1,7 @@
-"""Online, with an incomplete graph: explore, derive options, explore further with them (the paper's closing question).
+"""Online, with an incomplete graph: explore, derive options, explore further.
 
-"It would also be interesting to see if the options we discover can be generated incrementally and with incomplete
-graphs." `cycle` does it on any environment.
+This is the paper's closing question: "It would also be interesting to see if the
+options we discover can be generated incrementally and with incomplete graphs."
 """
 
 from __future__ import annotations
@@ -9,22 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import count
 from typing import Any
 
 import numpy as np
 
+from eigenoptions._types import FeatureFunction, Randomness
 from eigenoptions._validation import check_int, make_generator
 from eigenoptions.data import Transitions
-from eigenoptions.discovery.discover import derive_at_most, discover_samples
-from eigenoptions.discovery.method import TooFewOptionsError, get_method
-from eigenoptions.discovery.sampling import (
-    Samples,
-    find_rare_transitions,
-    sample_environment,
-)
-from eigenoptions.features import Map
+from eigenoptions.discovery.feature_space import find_rare_transitions
+from eigenoptions.discovery.from_samples import discover_samples
+from eigenoptions.discovery.method import NoOptionsError, get_method
+from eigenoptions.discovery.samples import Samples, sample_environment
+from eigenoptions.discovery.tables import Request
+from eigenoptions.envs.sources import make_vector_env
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
 from eigenoptions.options.linear import LinearOptionSet
@@ -39,7 +37,8 @@ class Snapshot:
     # Number of the round, from 1, and primitive steps so far.
     round: int
     steps: int
-    # Number of states seen so far; with features, of pairs of a cell of the observations and an action.
+    # Number of states seen so far; with features, of pairs of a cell of the
+    # observations and an action.
     seen: int
     # Those of this round.
     transitions: Transitions
@@ -57,21 +56,22 @@ def cycle(
     steps: int = 1000,
     rounds: int | None = None,
     method: str = "eigen",
-    features: str | Map | None = None,
+    features: str | FeatureFunction | None = None,
     option_chance: float | str | None = "auto",
     stop_chance: float = 0.0,
     n_envs: int = 1,
     max_episode_steps: int | None = None,
-    rng: int | np.random.Generator = 0,
+    gamma: float | None = None,
+    rng: Randomness = 0,
     **settings: Any,
 ) -> Iterator[Snapshot]:
-    """Explore, derive options from the transitions, explore further with them, and so on: one snapshot per round.
+    """Explore, derive options from the transitions, explore with them: round by round.
 
     Parameters
     ----------
     env
-        An `MDP`, or whatever `envs.collect` accepts. In an MDP the walk continues where it was; other environments are
-        reset each round.
+        An `MDP`, or whatever `envs.collect` accepts. In an MDP the walk continues where
+        it was; other environments are reset each round.
     n_options : int, default 16
         Largest number of options.
     steps : int, default 1000
@@ -83,13 +83,17 @@ def cycle(
     features : str or callable, optional
         As in `discover`.
     option_chance, stop_chance : float, default "auto" and 0
-        Probabilities that a decision is for an option, and that an option terminates after each of its steps. "auto" is
-        0.01 and 0.05: a setting tuned on the part that is known would not serve the rest. None: uniform over the
-        primitive actions and the options, as in the paper's experiments; less is then seen than without options.
+        Probabilities that a decision is for an option, and that an option terminates
+        after each of its steps. "auto" is 0.01 and 0.05: a setting tuned on the part
+        that is known would not serve the rest. None: uniform over the primitive actions
+        and the options, as in the paper's experiments; less is then seen than without
+        options.
+    gamma : float, default=None
+        As in `discover`.
     n_envs, max_episode_steps, rng
         As in `envs.collect`.
     settings
-        Those of the method, or of `discovery.sampling.discover_linear`.
+        Those of the method, or of `discovery.feature_space.discover_features`.
 
     Examples
     --------
@@ -100,8 +104,6 @@ def cycle(
     Snapshot(round 2: 1000 steps, 103 seen)
     Snapshot(round 3: 1500 steps, 104 seen)
     """
-    from eigenoptions.envs.sources import make_vector_env
-
     n_options = check_int("n_options", n_options)
     steps = check_int("steps", steps)
     chosen, generator = get_method(method), make_generator(rng)
@@ -116,7 +118,8 @@ def cycle(
         (env, False) if is_table else make_vector_env(env, n_envs, max_episode_steps)
     )
     batches: list[Transitions] = []
-    options, start = None, None
+    options: Any = None
+    start = None
     with closing(envs) if owned else nullcontext():
         for i in (
             count(1) if rounds is None else range(1, check_int("rounds", rounds) + 1)
@@ -138,17 +141,17 @@ def cycle(
                 )
             batches.append(samples.transitions)
             samples = replace(samples, transitions=Transitions.of(batches))
-            derive: Any = {
-                "features": features,
-                "rng": generator.spawn(1)[0],
-                **settings,
-            }
+            request = Request(
+                method=chosen,
+                n_options=n_options,
+                gamma=gamma,
+                rng=generator.spawn(1)[0],
+                settings={"features": features, **settings},
+                is_default=True,
+            )
             try:
-                options = derive_at_most(
-                    n_options,
-                    partial(discover_samples, samples, method=chosen, **derive),
-                )
-            except TooFewOptionsError:
+                options = discover_samples(samples, request)
+            except NoOptionsError:
                 options = None
             transitions = samples.transitions
             seen: Any = np.union1d(transitions.obs, transitions.next_obs)

@@ -1,7 +1,8 @@
-"""Options over options: discover again on the graph that options span (the question that the paper leaves open).
+"""Options over options: discover again on the graph that options span.
 
-The paper ends with "it is not clear how to use eigenoptions hierarchically". Here a set of options is taken as further
-actions: the graph of `mdp_with_options` has an edge from each state where an option may start to where it ends.
+The paper ends with "it is not clear how to use eigenoptions hierarchically". Here a set
+of options is taken as further actions: the graph of `mdp_with_options` has an edge from
+each state where an option may start to where it ends.
 """
 
 from __future__ import annotations
@@ -19,11 +20,19 @@ from eigenoptions.options.walks import stack_policies
 
 
 def mdp_with_options(mdp: MDP, options: OptionSet) -> MDP:
-    """The MDP whose actions are the primitive ones and, after them, the options, each run to its end.
+    """The MDP whose actions are the primitive ones and, after them, the options.
 
-    An option that may not start in a state leaves it unchanged there. Policies of options discovered on this MDP choose
-    actions and, by number ``n_actions + i``, options. To follow their purposes by primitive actions instead, solve them
-    on the MDP itself.
+    Each option is run to its end. One that may not start in a state leaves it unchanged
+    there. Policies of options discovered on this MDP choose actions and, by number
+    ``n_actions + i``, options. To follow their purposes by primitive actions instead,
+    solve them on the MDP itself.
+
+    Parameters
+    ----------
+    mdp : MDP
+        The dynamics.
+    options : OptionSet
+        Options of this MDP.
 
     Examples
     --------
@@ -37,16 +46,22 @@ def mdp_with_options(mdp: MDP, options: OptionSet) -> MDP:
     OptionSet(2 options on 5 states: e2+, e2-)
     """
     check_type("mdp", mdp, MDP, "make one with maze or from_env")
-    policy, n, A = stack_policies(mdp, options), mdp.n_states, mdp.n_actions
-    _, ends, _ = follow_options(mdp, policy, stop_chance=0.0)
-    stays = np.flatnonzero(policy.ravel() < 0)
-    ends = ends + csr_array((np.ones(len(stays)), (stays, stays % n)), shape=ends.shape)
-    moves = csr_array(vstack([mdp.transition, ends]))
-    # Rows of actions come first, then those of each option; they are put into the order of states.
-    action_rows = np.arange(n * A).reshape(n, A)
-    option_rows = n * A + np.arange(len(policy)) * n + np.arange(n)[:, None]
-    return replace(
-        mdp,
-        transition=moves[np.hstack([action_rows, option_rows]).ravel()],
-        reward=None,
+    policies = stack_policies(mdp, options)
+    n_options, n_states = policies.shape
+    n_actions = mdp.n_actions
+
+    # Where each option ends from each state; where it may not start, it stays.
+    _, ends, _ = follow_options(mdp, policies, stop_chance=0.0)
+    stays = np.flatnonzero(policies.ravel() < 0)
+    ends = ends + csr_array(
+        (np.ones(len(stays)), (stays, stays % n_states)), shape=ends.shape
     )
+
+    # Rows of actions come first, then those of each option. Sort them by state.
+    moves = csr_array(vstack([mdp.transition, ends]))
+    states = np.arange(n_states)
+    action_rows = np.arange(n_states * n_actions).reshape(n_states, n_actions)
+    first_rows = n_states * n_actions + np.arange(n_options) * n_states
+    option_rows = first_rows + states[:, None]
+    rows = np.hstack([action_rows, option_rows]).ravel()
+    return replace(mdp, transition=moves[rows], reward=None)

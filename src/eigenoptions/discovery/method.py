@@ -1,7 +1,8 @@
-"""Discovery methods, one file each (paper, Sections 3 to 5, Appendices C and D).
+"""What a discovery method is, and how `discover` finds it.
 
-A method is a function with the decorator `discovery_method`. `discover`, the command line and error messages find it by
-its name; nothing else has to be edited.
+A method is a function with the decorator `discovery_method`, in a file of the folder
+`methods` or in a program of yours. `discover`, the command line and error messages know
+it by its name.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._registry import discovery_methods
+from eigenoptions._types import IndexArray
 from eigenoptions.mdp import MDP
 
 
@@ -24,30 +25,78 @@ from eigenoptions.mdp import MDP
 class Method:
     """What `discovery_method` registers.
 
-    ``function(mdp, n_options, rng, **settings)`` returns purposes for `solve`, or options if ``gamma`` is among its
-    settings, which are its keyword-only parameters.
+    Attributes
+    ----------
+    name : str
+        The name, which `discover` accepts as `method`.
+    function : callable
+        ``function(mdp, n_options, rng, **settings)`` returns at most `n_options`
+        purposes for `solve` (all there are for None), or an `OptionSet` if ``gamma`` is
+        among its settings.
+    settings : dict
+        Its settings, which are its keyword-only parameters, and their defaults.
+    gamma : float or callable, default=0.9
+        Discount of the options' purposes, or a function of the MDP that gives it.
+    n_options : int, default=8
+        Number of options on the command line; None for all there are.
+    needs_rewards : bool, default=False
+        Whether it needs an MDP with rewards.
+    candidates : str, default="options"
+        What it chooses from, for the error if somebody asks for more than there are.
+    remedy : str, default="ask for fewer"
+        What to do then.
+    count_most : callable, default=None
+        A bound on the number of options of an MDP, if one is known before the work.
+    settings_of_samples : callable, default=None
+        Settings that follow from samples, as a function of ``(S,)`` how often each
+        state was visited.
+    has_features : bool, default=False
+        Whether it is defined on features, too, where states cannot be listed.
+    alternative : dict, default=None
+        Settings for an environment whose options would terminate at the end that they
+        should leave; None if that is not checked.
     """
 
     name: str
     function: Callable[..., Any]
     settings: dict[str, Any]
-    # Default discount of the options' purposes, or a function of the MDP that gives it.
     gamma: float | Callable[[MDP], float] = 0.9
-    # Default number of options of the command line; None for all there are.
     n_options: int | None = 8
     needs_rewards: bool = False
+    candidates: str = "options"
+    remedy: str = "ask for fewer"
+    count_most: Callable[[MDP], int] | None = None
+    settings_of_samples: Callable[[IndexArray], dict[str, Any]] | None = None
+    has_features: bool = False
+    alternative: dict[str, Any] | None = None
+
+    def choose_gamma(self, mdp: MDP) -> float:
+        """The discount that the method takes for an MDP."""
+        if callable(self.gamma):
+            return self.gamma(mdp)
+        return self.gamma
+
+
+class NoOptionsError(ValueError):
+    """A method finds no option at all, in a graph without bottlenecks, say."""
 
 
 def discovery_method(name: str, **fields: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Decorator: register a function as a discovery method; `fields` are those of `Method`."""
+    """Decorator: register a function as a discovery method.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    **fields
+        Further fields of `Method`.
+    """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        parameters = inspect.signature(function).parameters.values()
-        settings = {
-            p.name: p.default
-            for p in parameters
-            if p.kind is inspect.Parameter.KEYWORD_ONLY
-        }
+        settings = {}
+        for parameter in inspect.signature(function).parameters.values():
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+                settings[parameter.name] = parameter.default
         discovery_methods.add(name, Method(name, function, settings, **fields))
         return function
 
@@ -57,6 +106,8 @@ def discovery_method(name: str, **fields: Any) -> Callable[[Callable[..., Any]],
 def methods() -> list[str]:
     """Names of the discovery methods, which `discover` accepts as `method`.
 
+    Examples
+    --------
     >>> methods()[:5]
     ['betweenness', 'bottleneck', 'community', 'covering', 'covering-eigen']
     """
@@ -66,6 +117,8 @@ def methods() -> list[str]:
 def get_method(name: str) -> Method:
     """The method with a name.
 
+    Examples
+    --------
     >>> get_method("eigen").gamma, list(get_method("diffusion").settings)
     (0.9, ['t'])
     """
@@ -73,37 +126,29 @@ def get_method(name: str) -> Method:
     return method
 
 
+def count_states(mdp: MDP) -> int:
+    """The number of states, which bounds the number of goals."""
+    return mdp.n_states
+
+
+def count_signed_vectors(mdp: MDP) -> int:
+    """Twice the number of states, which bounds eigenvectors in both signs."""
+    return 2 * mdp.n_states
+
+
 def choose_goal_discount(mdp: MDP) -> float:
-    """A discount so close to 1 that the farthest state still has a positive value; for options that lead to a goal."""
+    """A discount for options that lead to a goal.
+
+    It is so close to 1 that the farthest state still has a positive value.
+    """
     return 1.0 - 0.5 / (mdp.n_states + 1)
 
 
-class TooFewOptionsError(ValueError):
-    """A method has fewer options than were asked for; `available` is how many there are."""
+def find_connected_states(mdp: MDP, W: csr_array, method: str) -> IndexArray:
+    """The states of the graph with a neighbour; NoOptionsError unless connected.
 
-    def __init__(self, message: str, available: int) -> None:
-        super().__init__(message)
-        self.available = available
-
-
-def take_first(
-    n_options: int | None,
-    candidates: list[Any],
-    what: str,
-    remedy: str = "ask for fewer",
-) -> list[Any]:
-    """The first `n_options` candidates, None for all; TooFewOptionsError where there are fewer."""
-    if n_options is not None and n_options > len(candidates):
-        limit = f"1..{len(candidates)}, the number of {what}"
-        raise TooFewOptionsError(
-            f"n_options must be in {limit}, got {n_options}; {remedy}", len(candidates)
-        )
-    return candidates[:n_options]
-
-
-def find_connected_states(mdp: MDP, W: csr_array, method: str) -> NDArray[np.intp]:
-    """The states of the graph that have a neighbour; TooFewOptionsError unless they are connected.
-
+    Examples
+    --------
     >>> import eigenoptions as eo
     >>> mdp = eo.maze("...#.")
     >>> find_connected_states(mdp, eo.graph(mdp), "covering").tolist()
@@ -113,9 +158,9 @@ def find_connected_states(mdp: MDP, W: csr_array, method: str) -> NDArray[np.int
     size = np.bincount(component)
     n_components = int((size > 1).sum())
     if n_components != 1:
-        raise TooFewOptionsError(
-            f"method {method!r} needs a connected graph, but {mdp!r} has {n_components} components of several "
-            'states: discover options on each component, or use method="eigen"',
-            0,
+        raise NoOptionsError(
+            f"method {method!r} needs a connected graph, but {mdp!r} has "
+            f"{n_components} components of several states: discover options on each "
+            'component, or use method="eigen"'
         )
     return np.flatnonzero(size[component] > 1)

@@ -1,4 +1,4 @@
-"""Bottleneck options: one option per room, to its closest doorway, the paper's other baseline (Appendix C)."""
+"""Bottleneck options: one option per room, to its closest doorway (Appendix C)."""
 
 from __future__ import annotations
 
@@ -7,19 +7,24 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from eigenoptions._validation import Progress
+from eigenoptions._types import BoolArray, IndexArray, Progress, Randomness
 from eigenoptions.discovery.method import (
-    TooFewOptionsError,
+    NoOptionsError,
     choose_goal_discount,
     discovery_method,
-    take_first,
 )
 from eigenoptions.mdp import MDP, graph
+from eigenoptions.mdp.betweenness import compute_betweenness
 from eigenoptions.options import Purpose
 from eigenoptions.options.purposes import find_local_maxima
 
 
-@discovery_method("bottleneck", gamma=choose_goal_discount, n_options=None)
+@discovery_method(
+    "bottleneck",
+    gamma=choose_goal_discount,
+    n_options=None,
+    candidates="rooms found",
+)
 def choose_purposes(
     mdp: MDP,
     n_options: int | None,
@@ -27,43 +32,69 @@ def choose_purposes(
     *,
     progress: Progress | None = None,
 ) -> list[Purpose]:
-    """For each room, the indicator of its doorways, followed inside the room only (Appendix C)."""
+    """For each room, the indicator of its doorways, followed inside the room only."""
     room, doorways = find_rooms(mdp, rng, progress=progress)
     W = graph(mdp)
     purposes: list[Purpose] = []
     for i in range(room.max() + 1):
-        # A large map has more rooms than fit into memory, so this ends as soon as there are enough.
+        # A large map has more rooms than fit into memory: stop when there are enough.
         if len(purposes) == n_options:
             break
-        inside = room == i
-        doors = doorways[W[doorways] @ inside.astype(float) > 0]
-        if len(doors):
-            indicator = np.isin(np.arange(mdp.n_states), doors).astype(np.float64)
-            goal = int(doors[0]) if len(doors) == 1 else None
-            label = f"room {len(purposes) + 1}"
-            purposes.append(
-                Purpose(indicator, label, initiation=inside, goal=goal, exact=True)
-            )
-    if not purposes:
-        raise TooFewOptionsError(
-            f"no doorway was found in {mdp!r}: it has no bottleneck", 0
+        is_inside = room == i
+        is_adjacent = W[doorways] @ is_inside.astype(float) > 0
+        doors = doorways[is_adjacent]
+        if not len(doors):
+            continue
+        indicator = np.zeros(mdp.n_states)
+        indicator[doors] = 1.0
+        purpose = Purpose(
+            indicator,
+            f"room {len(purposes) + 1}",
+            initiation=is_inside,
+            goal=int(doors[0]) if len(doors) == 1 else None,
+            exact=True,
         )
-    return take_first(n_options, purposes, "rooms found")
+        purposes.append(purpose)
+    if not purposes:
+        raise NoOptionsError(f"no doorway was found in {mdp!r}: it has no bottleneck")
+    return purposes
 
 
 def find_rooms(
     mdp: MDP,
-    rng: int | np.random.Generator = 0,
+    rng: Randomness = 0,
     *,
     max_steps: int = 8,
     progress: Progress | None = None,
-) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
-    """Rooms and doorways of a state space: ``(S,)`` the room of each state, -1 at doorways, and the doorway states.
+) -> tuple[NDArray[np.int32], IndexArray]:
+    """Rooms and doorways of a state space.
 
-    A passage is a state whose neighbours do not meet again within `max_steps` steps once it is removed (a gap in a
-    wall). Where passages touch each other (a corridor), those with the largest betweenness among their neighbours are
-    the doorways: on a corridor its middle. Rooms are the connected components that remain without the doorways.
+    A passage is a state whose neighbours do not meet again within `max_steps` steps
+    once it is removed: a gap in a wall. Where passages touch each other, in a corridor,
+    those with the largest betweenness among their neighbours are the doorways: the
+    middle of the corridor. Rooms are the connected components that remain without the
+    doorways.
 
+    Parameters
+    ----------
+    mdp : MDP
+        The state space.
+    rng : int or Generator, default=0
+        Draws the starts of `compute_betweenness`.
+    max_steps : int, default=8
+        Steps within which neighbours of a passage must not meet.
+    progress : callable, default=None
+        As in `compute_betweenness`.
+
+    Returns
+    -------
+    room : ndarray of shape (S,)
+        The room of each state, -1 at doorways.
+    doorways : ndarray
+        The doorway states.
+
+    Examples
+    --------
     >>> import eigenoptions as eo
     >>> mdp = eo.maze("four-rooms")
     >>> room, doorways = find_rooms(mdp)
@@ -72,79 +103,49 @@ def find_rooms(
     """
     W = graph(mdp)
     is_passage = find_passages(W, max_steps)
-    between_passages = W[is_passage][:, is_passage]
     doorways = np.flatnonzero(is_passage)
+    between_passages = W[is_passage][:, is_passage]
     if between_passages.nnz:
-        score = compute_betweenness(W, rng, progress=progress)[is_passage]
-        doorways = doorways[np.sort(find_local_maxima(between_passages, score))]
-    inside = np.ones(mdp.n_states, dtype=bool)
-    inside[doorways] = False
+        betweenness = compute_betweenness(W, rng, progress=progress)[is_passage]
+        maxima = find_local_maxima(between_passages, betweenness)
+        doorways = doorways[np.sort(maxima)]
+
+    is_inside = np.ones(mdp.n_states, dtype=np.bool_)
+    is_inside[doorways] = False
     room = np.full(mdp.n_states, -1, dtype=np.int32)
-    room[inside] = connected_components(W[inside][:, inside], directed=False)[1]
+    inner_graph = W[is_inside][:, is_inside]
+    room[is_inside] = connected_components(inner_graph, directed=False)[1]
     return room, doorways
 
 
-def find_passages(W: csr_array, max_steps: int) -> NDArray[np.bool_]:
-    """``(S,)`` states with several neighbours, no two of which meet within `max_steps` once the state is removed."""
-    A = csr_array((np.ones(W.nnz), W.indices, W.indptr), shape=W.shape)
-    is_passage: NDArray[np.bool_] = np.diff(A.indptr) >= 2
-    # One row per state and neighbour: the states reached from the neighbour without passing the state.
-    state = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
-    reached = csr_array(
-        (np.ones(A.nnz), A.indices, np.arange(A.nnz + 1)), shape=(A.nnz, A.shape[0])
-    )
-    for _ in range(max_steps):
-        rows = np.flatnonzero(is_passage[state])
-        state, reached = state[rows], reached[rows]
-        reached = csr_array(reached + reached @ A)
-        reached.data[:] = reached.indices != np.repeat(state, np.diff(reached.indptr))
-        reached.eliminate_zeros()
-        # A row of a passage holds one neighbour of its state, with which it began, and no other.
-        is_passage[state[(reached * A[state]).sum(axis=1) > 1]] = False
-    return is_passage
+def find_passages(W: csr_array, max_steps: int) -> BoolArray:
+    """``(S,)`` states that separate all of their neighbours.
 
-
-def compute_betweenness(
-    W: csr_array,
-    rng: int | np.random.Generator = 0,
-    *,
-    max_starts: int = 2000,
-    progress: Progress | None = None,
-) -> NDArray[np.float64]:
-    """``(S,)`` betweenness of every state of a graph, from at most `max_starts` start states, drawn at random.
-
-    Brandes (2001): shortest paths from each start are counted level by level, and on the way back each state passes the
-    paths that depend on it on to the states before it. Levels of many starts are one sparse matrix ``(starts, S)``.
-
-    >>> import eigenoptions as eo
-    >>> compute_betweenness(eo.graph(eo.maze("....."))).tolist()
-    [0.0, 6.0, 8.0, 6.0, 0.0]
+    A passage has several neighbours, no two of which meet within `max_steps` once the
+    passage is removed.
     """
     n = W.shape[0]
     A = csr_array((np.ones(W.nnz), W.indices, W.indptr), shape=W.shape)
-    starts = np.arange(n)
-    if n > max_starts:
-        starts = np.sort(
-            np.random.default_rng(rng).choice(n, max_starts, replace=False)
-        )
-    score = np.zeros(n)
-    for low in range(0, len(starts), 256):
-        block = starts[low : low + 256]
-        m = len(block)
-        paths = csr_array((np.ones(m), block, np.arange(m + 1)), shape=(m, n))
-        levels, visited = [], np.zeros((m, n), dtype=np.bool_)
-        while paths.nnz:
-            levels.append(paths)
-            visited[paths.nonzero()] = True
-            paths = csr_array(paths @ A)
-            row = np.repeat(np.arange(m), np.diff(paths.indptr))
-            paths.data[visited[row, paths.indices]] = 0.0
-            paths.eliminate_zeros()
-        dependency = csr_array((m, n))
-        for paths, previous in zip(levels[:1:-1], levels[-2:0:-1], strict=True):
-            share = paths.power(-1)
-            dependency = csr_array(((share + dependency * share) @ A) * previous)
-            score += dependency.sum(axis=0)
-        if progress is not None:
-            progress(low + m, len(starts))
-    return score
+    degree = np.diff(A.indptr)
+    is_passage: BoolArray = degree >= 2
+
+    # One row per state and neighbour: the states that are reached from the neighbour
+    # without passing through the state.
+    state = np.repeat(np.arange(n), degree)
+    reached = csr_array(
+        (np.ones(A.nnz), A.indices, np.arange(A.nnz + 1)), shape=(A.nnz, n)
+    )
+    for _ in range(max_steps):
+        rows = np.flatnonzero(is_passage[state])
+        state = state[rows]
+        reached = reached[rows]
+
+        reached = csr_array(reached + reached @ A)
+        row_state = np.repeat(state, np.diff(reached.indptr))
+        reached.data[:] = reached.indices != row_state
+        reached.eliminate_zeros()
+
+        # A row of a passage holds one neighbour of its state, with which it began.
+        n_neighbours = (reached * A[state]).sum(axis=1)
+        is_passage[state[n_neighbours > 1]] = False
+    return is_passage

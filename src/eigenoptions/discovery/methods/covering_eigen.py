@@ -1,8 +1,10 @@
-"""Covering eigenoptions: representation, options, data, again (the ROD cycle of Machado et al., JMLR 2023).
+"""Covering eigenoptions: representation, options, data, again.
 
-Each round walks some steps with the options so far, learns the successor representation Psi of what it saw by temporal
-differences, takes the first eigenvector e of ``(Psi + Psi') / 2`` with the sign that points away from what was visited,
-``sum of e < 0``, and adds the option that maximises ``e(s') - e(s)`` on the transitions seen.
+The ROD cycle of Machado et al. (JMLR 2023). Each round walks some steps with the
+options so far, learns the successor representation Psi of what it saw by temporal
+differences, takes the first eigenvector e of ``(Psi + Psi') / 2`` with the sign that
+points away from what was visited, ``sum of e < 0``, and adds the option that maximises
+``e(s') - e(s)`` on the transitions seen.
 """
 
 from __future__ import annotations
@@ -10,9 +12,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from eigenoptions._validation import Progress, check_int
+from eigenoptions._types import FloatArray, Progress
+from eigenoptions._validation import check_int
 from eigenoptions.data import Transitions
 from eigenoptions.discovery.method import discovery_method
 from eigenoptions.mdp import MDP, reachable
@@ -37,22 +39,23 @@ def discover_options(
     max_rounds: int = 1_000,
     progress: Progress | None = None,
 ) -> OptionSet:
-    """One option per round of the cycle; None: until every reachable state was seen, at most `max_rounds`.
+    """One option per round of the cycle.
 
-    Each round takes `round_steps` from the start of the MDP, without one from any state; a decision is for an option
-    with the probability `option_chance`.
+    Without `n_options`, rounds go on until every reachable state was seen, at most
+    `max_rounds`. Each round takes `round_steps` from the start of the MDP, without one
+    from any state; a decision is for an option with the probability `option_chance`.
     """
     round_steps = check_int("round_steps", round_steps)
     # An episode never ends early, so that every round has all of its steps.
     endless = replace(mdp, goal=None)
-    unseen = reachable(
-        mdp.transition, np.arange(mdp.n_states) if mdp.start is None else [mdp.start]
-    )
-    n_reachable = int(unseen.sum())
+    starts = np.arange(mdp.n_states) if mdp.start is None else [mdp.start]
+    is_unseen = reachable(mdp.transition, starts)
+    n_reachable = int(is_unseen.sum())
+
     batches: list[Transitions] = []
-    psi: NDArray[np.float64] | None = None
+    psi: FloatArray | None = None
     options: OptionSet | None = None
-    for i in range(1, (n_options or max_rounds) + 1):
+    for number in range(1, (n_options or max_rounds) + 1):
         batch = walk(
             endless, round_steps, options, option_chance=option_chance, rng=rng
         )
@@ -60,23 +63,29 @@ def discover_options(
         psi = learn_representation(
             batch.obs, batch.next_obs, mdp.n_states, sweeps=10, begin=psi
         )
-        values, vectors = smallest_eigenvectors(-(psi + psi.T) / 2.0, 1)
-        e = vectors[:, 0] * (-1.0 if vectors[:, 0].sum() >= 0 else 1.0)
-        purpose = Purpose(e, f"round {i}", index=1, eigenvalue=-float(values[0]))
+        purpose = _point_away(psi, number)
         sampled = MDP.from_transitions(batches, mdp.n_states, mdp.n_actions)
         option = replace(solve(sampled, purpose, gamma), mdp=mdp)
         options = option if options is None else options + option
-        unseen[batch.obs] = unseen[batch.next_obs] = False
-        n_unseen = int(unseen.sum())
+
+        is_unseen[batch.obs] = False
+        is_unseen[batch.next_obs] = False
+        n_unseen = int(is_unseen.sum())
         if progress is not None:
-            progress(
-                *(
-                    (i, n_options)
-                    if n_options
-                    else (n_reachable - n_unseen, n_reachable)
-                )
-            )
+            if n_options is None:
+                progress(n_reachable - n_unseen, n_reachable)
+            else:
+                progress(number, n_options)
         if n_options is None and not n_unseen:
             break
     assert options is not None
     return options
+
+
+def _point_away(psi: FloatArray, number: int) -> Purpose:
+    """The first eigenvector of a representation, away from what was visited."""
+    values, vectors = smallest_eigenvectors(-(psi + psi.T) / 2.0, 1)
+    e = vectors[:, 0]
+    if e.sum() >= 0:
+        e = -e
+    return Purpose(e, f"round {number}", index=1, eigenvalue=-float(values[0]))

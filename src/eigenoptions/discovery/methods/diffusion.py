@@ -1,45 +1,48 @@
-"""Diffusion options: goals are where a random walk spreads slowest (Bar, Talmon and Meir, ICML 2020).
+"""Diffusion options: goals are where a random walk spreads slowest.
 
-With the lazy walk ``P = (I + D^-1 W) / 2`` on the graph, its eigenvalues w_k and its right and left eigenvectors
-phi_k and psi_k, the score of a state is ``f_t(s) = |sum over k >= 2 of w_k^t phi_k(s) psi_k|^2``: all of the spectrum,
-the smooth part for large t. The sum is ``P^t(s, .) - pi``, so f_t(s) is the squared distance between where the walk
-from s is after t steps and its stationary distribution pi. The local maxima of f_t are the goals.
+Bar, Talmon and Meir (ICML 2020). With the lazy walk ``P = (I + D^-1 W) / 2`` on the
+graph, its eigenvalues w_k and its right and left eigenvectors phi_k and psi_k, the
+score of a state is ``f_t(s) = |sum over k >= 2 of w_k^t phi_k(s) psi_k|^2``: all of the
+spectrum, the smooth part for large t. The sum is ``P^t(s, .) - pi``, so f_t(s) is the
+squared distance between where the walk from s is after t steps and its stationary
+distribution pi. The local maxima of f_t are the goals.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, eye_array
 from scipy.sparse.csgraph import connected_components
 
+from eigenoptions._types import FloatArray
 from eigenoptions._validation import check_int
-from eigenoptions.discovery.method import (
-    choose_goal_discount,
-    discovery_method,
-    take_first,
-)
+from eigenoptions.discovery.method import choose_goal_discount, discovery_method
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose
 from eigenoptions.options.purposes import find_local_maxima, make_goal_purposes
 
 
-@discovery_method("diffusion", gamma=choose_goal_discount, n_options=None)
+@discovery_method(
+    "diffusion",
+    gamma=choose_goal_discount,
+    n_options=None,
+    candidates="local maxima of f_t",
+    remedy="a smaller t has more",
+)
 def choose_purposes(
     mdp: MDP, n_options: int | None, rng: np.random.Generator, *, t: int = 4
 ) -> list[Purpose]:
     """Indicators of the local maxima of f_t, largest first."""
     W = graph(mdp)
-    goals = find_local_maxima(W, compute_diffusion_distances(W, t)).tolist()
-    goals = take_first(
-        n_options, goals, f"local maxima of f_t at t = {t}", "a smaller t has more"
-    )
-    return make_goal_purposes(mdp, goals)
+    maxima = find_local_maxima(W, compute_diffusion_distances(W, t))
+    return make_goal_purposes(mdp, maxima[:n_options].tolist())
 
 
-def compute_diffusion_distances(W: csr_array, t: int) -> NDArray[np.float64]:
-    """``(S,)`` the score f_t: squared distance of the lazy walk from its stationary distribution after t steps.
+def compute_diffusion_distances(W: csr_array, t: int) -> FloatArray:
+    """``(S,)`` the score f_t: how far the lazy walk is from stationary after t steps.
 
+    Examples
+    --------
     >>> import eigenoptions as eo
     >>> compute_diffusion_distances(eo.graph(eo.maze("...")), 1).round(4).tolist()
     [0.125, 0.0, 0.125]
@@ -47,21 +50,23 @@ def compute_diffusion_distances(W: csr_array, t: int) -> NDArray[np.float64]:
     t = check_int("t", t, minimum=0)
     n = W.shape[0]
     degree = W.sum(axis=1)
-    positive = np.where(degree > 0, degree, 1.0)
-    P = csr_array(
-        0.5
-        * (
-            eye_array(n)
-            + diags_array(1.0 / positive) @ W
-            + diags_array(1.0 * (degree == 0))
-        )
-    )
+    positive_degree = np.where(degree > 0, degree, 1.0)
+
+    # The lazy walk, in which an isolated state stays.
+    moves = diags_array(1.0 / positive_degree) @ W
+    stays = diags_array(1.0 * (degree == 0))
+    P = csr_array(0.5 * (eye_array(n) + moves + stays))
     P_t = csr_array(eye_array(n))
     for _ in range(t):
         P_t = csr_array(P_t @ P)
+
     # The stationary distribution of a state's own component.
     component = connected_components(W, directed=False)[1]
-    pi = positive / np.bincount(component, positive)[component]
-    square = np.bincount(component, pi**2)[component]
-    distances: NDArray[np.float64] = (P_t * P_t).sum(axis=1) - 2.0 * (P_t @ pi) + square
+    total_degree = np.bincount(component, positive_degree)[component]
+    pi = positive_degree / total_degree
+
+    # |P^t(s, .) - pi|^2 = |P^t(s, .)|^2 - 2 P^t(s, .) pi + |pi|^2
+    norm_of_pi = np.bincount(component, pi**2)[component]
+    norm_of_walk = (P_t * P_t).sum(axis=1)
+    distances: FloatArray = norm_of_walk - 2.0 * (P_t @ pi) + norm_of_pi
     return distances

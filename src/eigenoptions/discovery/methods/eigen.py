@@ -1,20 +1,35 @@
-"""Eigenoptions: purposes are the eigenvectors of the graph's Laplacian, smallest eigenvalues first (Section 3)."""
+"""Eigenoptions: purposes are eigenvectors of the graph's Laplacian (Section 3)."""
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
 
-from eigenoptions._validation import Progress
-from eigenoptions.discovery.method import TooFewOptionsError, discovery_method
+from eigenoptions._types import IndexArray, Progress
+from eigenoptions.discovery.method import count_signed_vectors, discovery_method
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose, eigenpurposes
 from eigenoptions.spectra.laplacian import GraphLaplacian
 from eigenoptions.spectra.spectrum import compute_spectrum
 
 
-@discovery_method("eigen")
+def choose_settings(visits: IndexArray) -> dict[str, Any]:
+    """Settings for samples: the Laplacian of their incidence matrix (Theorem 5.1)."""
+    return {"weights": "incidence", "operator": "combinatorial"}
+
+
+@discovery_method(
+    "eigen",
+    candidates="signs and eigenvectors",
+    count_most=count_signed_vectors,
+    settings_of_samples=choose_settings,
+    has_features=True,
+    alternative={"operator": "random-walk"},
+)
 def choose_purposes(
     mdp: MDP,
     n_options: int | None,
@@ -23,21 +38,16 @@ def choose_purposes(
     operator: str = "normalized",
     both_signs: bool = True,
     skip_zero: bool = True,
-    weights: Any = "adjacency",
+    weights: str | ArrayLike | csr_array = "adjacency",
     progress: Progress | None = None,
 ) -> list[Purpose]:
     """Eigenpurposes of the smallest eigenvalues (Section 3)."""
     laplacian = GraphLaplacian(graph(mdp, weights), operator)
-    n_zero = laplacian.n_zero if skip_zero else 0
-    n_signs = 2 if both_signs else 1
-    n_purposes = n_signs * (mdp.n_states - n_zero)
-    if n_purposes < (n_options or 1):
-        raise TooFewOptionsError(
-            f"n_options must be in 1..{n_purposes} for {mdp.n_states} states, got {n_options}",
-            n_purposes,
-        )
-    k = None if n_options is None else n_zero - (-n_options // n_signs)
+    k = None
+    if n_options is not None:
+        n_skipped = laplacian.n_zero if skip_zero else 0
+        n_signs = 2 if both_signs else 1
+        k = min(mdp.n_states, n_skipped + ceil(n_options / n_signs))
     eigenvectors = compute_spectrum(laplacian, k, rng=rng, progress=progress)
-    return eigenpurposes(eigenvectors, both_signs=both_signs, skip_zero=skip_zero)[
-        :n_options
-    ]
+    purposes = eigenpurposes(eigenvectors, both_signs=both_signs, skip_zero=skip_zero)
+    return purposes[:n_options]

@@ -1,19 +1,24 @@
-"""NEO, novel exploration via orthogonality: toward what is seldom visited, also along one-way moves (NeurIPS 2025).
+"""NEO, novel exploration via orthogonality: toward what is seldom visited.
 
-Theophilou and Simsek add the visits to the diagonal of the Laplacian of the directed graph: with ``P = D^-1 W`` over
-the moves that leave a state, ``L = I - P + beta diag((visits / max visits)^(1 / root))``. Visits act as a drain, so the
-smoothest eigenvectors e with real eigenvalues have their extremes where visits are few; the purpose is ``|e|``.
+Theophilou and Simsek (NeurIPS 2025) add the visits to the diagonal of the Laplacian of
+the directed graph: with ``P = D^-1 W`` over the moves that leave a state, ``L = I - P +
+beta diag((visits / max visits)^(1 / root))``. Visits act as a drain, so the smoothest
+eigenvectors e with real eigenvalues have their extremes where visits are few; the
+purpose is ``|e|``. One-way moves are respected.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, diags_array
 
 from eigenoptions._ties import COMPUTED_TOLERANCE
+from eigenoptions._types import FloatArray, IndexArray
 from eigenoptions._validation import check_float
-from eigenoptions.discovery.method import discovery_method, take_first
+from eigenoptions.discovery.method import discovery_method
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp.chains import uniform_walk
 from eigenoptions.options import Purpose
@@ -22,10 +27,15 @@ from eigenoptions.spectra.representations import (
     successor_representation,
 )
 
-Array = NDArray[np.float64]
+
+def choose_settings(visits: IndexArray) -> dict[str, Any]:
+    """Settings for samples: the visits that they show."""
+    return {"visits": visits}
 
 
-@discovery_method("neo")
+@discovery_method(
+    "neo", candidates="real eigenvectors", settings_of_samples=choose_settings
+)
 def choose_purposes(
     mdp: MDP,
     n_options: int | None,
@@ -35,55 +45,80 @@ def choose_purposes(
     beta: float = 0.5,
     root: float = 64.0,
 ) -> list[Purpose]:
-    """Absolute values of the smoothest real eigenvectors; those that are constant are left out.
+    """Absolute values of the smoothest real eigenvectors that are not constant.
 
-    `visits` is the number of visits of each state. None: those expected of a random walk from the start of the MDP,
-    discounted by 0.99; without a start, from every state.
+    `visits` is the number of visits of each state. None: those expected of a random
+    walk from the start of the MDP, discounted by 0.99; without a start, from every
+    state.
     """
     beta = check_float("beta", beta, above=0)
     root = check_float("root", root, minimum=1)
-    n = mdp.n_states
     if visits is None:
-        psi = successor_representation(uniform_walk(mdp), 0.99)
-        visits = np.maximum(
-            psi.mean(axis=0) if mdp.start is None else psi[mdp.start], 0.0
-        )
+        visits = _expect_visits(mdp)
+    counts = _check_visits(visits, mdp.n_states)
+    drain = beta * (counts / counts.max()) ** (1.0 / root)
+
+    values, vectors = _find_real_eigenvectors(_find_directed_graph(mdp), drain)
+    purposes: list[Purpose] = []
+    for i, value in enumerate(values.tolist()):
+        if len(purposes) == n_options:
+            break
+        magnitude = np.abs(vectors[:, i])
+        potential = magnitude / magnitude.max()
+        if np.ptp(potential) > COMPUTED_TOLERANCE:
+            purpose = Purpose(
+                potential, f"novel {i + 1}", index=i + 1, eigenvalue=value
+            )
+            purposes.append(purpose)
+    return purposes
+
+
+def _expect_visits(mdp: MDP) -> FloatArray:
+    """``(S,)`` expected discounted visits of a random walk from the start."""
+    psi = successor_representation(uniform_walk(mdp), 0.99)
+    visits: FloatArray = psi.mean(axis=0) if mdp.start is None else psi[mdp.start]
+    return np.maximum(visits, 0.0)
+
+
+def _check_visits(visits: ArrayLike, n_states: int) -> FloatArray:
+    """Numbers of visits ``(S,)``, none negative, at least one positive."""
     counts = np.asarray(visits, dtype=np.float64)
-    if counts.shape != (n,) or not (
-        np.isfinite(counts).all() and counts.min() >= 0 and counts.max() > 0
-    ):
+    has_shape = counts.shape == (n_states,)
+    if not has_shape or not np.isfinite(counts).all() or counts.min() < 0:
         raise ValueError(
-            f"visits must be {n} numbers from 0, at least one above, got shape {counts.shape}"
+            f"visits must be {n_states} numbers from 0, at least one above, "
+            f"got shape {counts.shape}"
         )
-    # The directed graph: weight 1 where some action leads from one state to another one.
+    if counts.max() == 0:
+        raise ValueError(
+            f"visits must be {n_states} numbers from 0, at least one above, got zeros"
+        )
+    return counts
+
+
+def _find_directed_graph(mdp: MDP) -> csr_array:
+    """``(S, S)`` weight 1 where some action leads from one state to another one."""
     W = uniform_walk(mdp)
     W.setdiag(0.0)
     W.eliminate_zeros()
     W.data[:] = 1.0
-    values, vectors = _find_real_eigenvectors(
-        W, beta * (counts / counts.max()) ** (1.0 / root)
-    )
-    purposes: list[Purpose] = []
-    for i, (value, vector) in enumerate(
-        zip(values.tolist(), vectors.T, strict=True), 1
-    ):
-        potential = np.abs(vector) / np.abs(vector).max()
-        if np.ptp(potential) > COMPUTED_TOLERANCE:
-            purposes.append(Purpose(potential, f"novel {i}", index=i, eigenvalue=value))
-        if len(purposes) == n_options:
-            break
-    return take_first(n_options, purposes, f"real eigenvectors of {n} states")
+    return W
 
 
-def _find_real_eigenvectors(W: csr_array, drain: Array) -> tuple[Array, Array]:
-    """Real eigenvalues of ``I - D^-1 W + diag(drain)``, smallest first, and their eigenvectors ``(S, k)``."""
+def _find_real_eigenvectors(
+    W: csr_array, drain: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Real eigenvalues of ``I - D^-1 W + diag(drain)``, smallest first, and vectors."""
     n = W.shape[0]
     degree = np.maximum(W.sum(axis=1), 1.0)
-    if not (W - W.T).nnz:
-        inverse_root = diags_array(degree**-0.5)
-        A = diags_array(1.0 + drain) - inverse_root @ W @ inverse_root
+    is_symmetric = not (W - W.T).nnz
+    if is_symmetric:
+        # A similar matrix is symmetric, so all of its eigenvalues are real.
+        root = degree**-0.5
+        A = diags_array(1.0 + drain) - diags_array(root) @ W @ diags_array(root)
         values, vectors = smallest_eigenvectors(csr_array(A), n)
-        return values, vectors * (degree**-0.5)[:, None]
+        return values, vectors * root[:, None]
+
     L = (diags_array(1.0 + drain) - diags_array(1.0 / degree) @ W).toarray()
     eigenvalues, eigenvectors = np.linalg.eig(L)
     # Imaginary parts up to this are rounding.

@@ -1,23 +1,21 @@
-"""Reward-aware options: paths that avoid costly states, by the default representation (Tse et al., NeurIPS 2025).
+"""Reward-aware options: paths that avoid costly states.
 
-With rewards r and the uniformly random policy P, the default representation is
-``Z = (diag(exp(-r / temperature)) - P)^-1``. Its first eigenvector e is positive, and the option of the purpose
-``log e`` leaves costly states (their RACE). ``temperature log Z(s, g)`` is about the return of the best path from s to
-g. For further options the extremes of the next eigenvectors are goals g, approached by the purpose ``log Z(., g)``,
-which rises along cheap paths and has no maximum but g.
+Tse et al. (NeurIPS 2025). With rewards r and the uniformly random policy P, the default
+representation is ``Z = (diag(exp(-r / temperature)) - P)^-1``. Its first eigenvector e
+is positive, and the option of the purpose ``log e`` leaves costly states (their RACE).
+``temperature log Z(s, g)`` is about the return of the best path from s to g. For
+further options the extremes of the next eigenvectors are goals g, approached by the
+purpose ``log Z(., g)``, which rises along cheap paths and has no maximum but g.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from eigenoptions._ties import find_first_maximum
-from eigenoptions.discovery.method import (
-    discovery_method,
-    find_connected_states,
-    take_first,
-)
+from eigenoptions._types import FloatArray, IndexArray
+from eigenoptions.discovery.method import discovery_method, find_connected_states
 from eigenoptions.mdp import MDP, graph, reachable
 from eigenoptions.mdp.chains import uniform_walk
 from eigenoptions.options import Purpose
@@ -26,10 +24,10 @@ from eigenoptions.spectra.representations import (
     smallest_eigenvectors,
 )
 
-Array = NDArray[np.float64]
 
-
-@discovery_method("reward-aware", needs_rewards=True)
+@discovery_method(
+    "reward-aware", needs_rewards=True, candidates="extremes of eigenvectors"
+)
 def choose_purposes(
     mdp: MDP,
     n_options: int | None,
@@ -38,49 +36,57 @@ def choose_purposes(
     rewards: ArrayLike | None = None,
     temperature: float = 1.3,
 ) -> list[Purpose]:
-    """The logarithm of the first eigenvector, then those of Z toward the extremes of the next ones.
+    """The logarithm of the first eigenvector, then ways to the extremes of the next.
 
-    `rewards` is one negative number per state, received when it is left; None: those of the MDP. `temperature` weighs
-    them: the higher, the less costs matter.
+    `rewards` is one negative number per state, received when it is left; None: those of
+    the MDP. `temperature` weighs them: the higher, the less costs matter.
     """
     states = find_connected_states(mdp, graph(mdp), "reward-aware")
-    Z = default_representation(
-        uniform_walk(mdp), compute_state_rewards(mdp, rewards), temperature
-    )
+    costs = compute_state_rewards(mdp, rewards)
+    Z = default_representation(uniform_walk(mdp), costs, temperature)
     symmetric = (Z + Z.T)[np.ix_(states, states)] / 2.0
     _, vectors = smallest_eigenvectors(-symmetric, len(states))
-    # Its small entries are lost in rounding. Products of positive numbers have no such error, so they bring them back.
+
+    # Small entries of the first eigenvector are lost in rounding. Products of positive
+    # numbers have no such error, so they bring them back.
     first = symmetric @ (symmetric @ np.abs(vectors[:, 0]))
     cheap = _make_log_potential(mdp, first, states, temperature)
-    purposes = [Purpose(cheap, "cheap", index=1)] if np.ptp(cheap) > 1e-9 else []
-    goals: dict[int, None] = {}
-    for vector in vectors.T[1:]:
-        if n_options is not None and len(purposes) + len(goals) >= n_options:
-            break
-        goals |= dict.fromkeys(
-            (
-                int(states[find_first_maximum(vector)]),
-                int(states[find_first_maximum(-vector)]),
-            )
-        )
-    for goal in goals:
+    purposes = []
+    if np.ptp(cheap) > 1e-9:
+        purposes.append(Purpose(cheap, "cheap", index=1))
+
+    n_goals = None if n_options is None else n_options - len(purposes)
+    for goal in _find_extremes(vectors[:, 1:], states, n_goals):
         # The option starts only where a path leads to the goal.
-        inside = reachable(mdp.transition, [goal], backward=True)
-        potential = _make_log_potential(
-            mdp, Z[inside, goal], np.flatnonzero(inside), temperature
-        )
-        purposes.append(Purpose(potential, goal=goal, initiation=inside))
-    return take_first(n_options, purposes, "extremes of eigenvectors")
+        is_inside = reachable(mdp.transition, [goal], backward=True)
+        inside = np.flatnonzero(is_inside)
+        potential = _make_log_potential(mdp, Z[inside, goal], inside, temperature)
+        purposes.append(Purpose(potential, goal=goal, initiation=is_inside))
+    return purposes[:n_options]
+
+
+def _find_extremes(
+    vectors: FloatArray, states: IndexArray, n_goals: int | None
+) -> list[int]:
+    """The states where eigenvectors are highest and lowest, each once, at least n."""
+    goals: dict[int, None] = {}
+    for vector in vectors.T:
+        if n_goals is not None and len(goals) >= n_goals:
+            break
+        goals[int(states[find_first_maximum(vector)])] = None
+        goals[int(states[find_first_maximum(-vector)])] = None
+    return list(goals)
 
 
 def _make_log_potential(
-    mdp: MDP, entries: Array, states: NDArray[np.intp], temperature: float
-) -> Array:
-    """``(S,)`` logarithms of positive entries at some states, elsewhere the smallest of them."""
+    mdp: MDP, entries: FloatArray, states: IndexArray, temperature: float
+) -> FloatArray:
+    """``(S,)`` logarithms of entries at some states, elsewhere the smallest."""
     if not (entries > 0).all():
         raise ValueError(
-            f"the default representation of {mdp!r} is too small for double precision at temperature {temperature}: "
-            "choose a higher temperature, or rewards closer to 0"
+            f"the default representation of {mdp!r} is too small for double precision "
+            f"at temperature {temperature}: choose a higher temperature, or rewards "
+            "closer to 0"
         )
     logarithms = np.log(entries)
     potential = np.full(mdp.n_states, logarithms.min())
@@ -88,17 +94,24 @@ def _make_log_potential(
     return potential
 
 
-def compute_state_rewards(mdp: MDP, rewards: ArrayLike | None = None) -> Array:
-    """``(S,)`` the mean reward of leaving each state under the uniformly random policy; None: those of the MDP."""
+def compute_state_rewards(mdp: MDP, rewards: ArrayLike | None = None) -> FloatArray:
+    """``(S,)`` the mean reward of leaving each state under the uniformly random policy.
+
+    `rewards` are one per state, or one per state and action; None: those of the MDP.
+    """
     if rewards is None and mdp.reward is None:
         raise ValueError(
-            f"{mdp!r} has no rewards: make the MDP with reward=, one negative number per state, or give rewards="
+            f"{mdp!r} has no rewards: make the MDP with reward=, one negative number "
+            "per state, or give rewards="
         )
-    r = np.asarray(mdp.reward if rewards is None else rewards, dtype=np.float64)
+    given = mdp.reward if rewards is None else rewards
+    r = np.asarray(given, dtype=np.float64)
     if r.size == mdp.n_states * mdp.n_actions:
         r = r.reshape(mdp.n_states, mdp.n_actions).mean(axis=1)
+
+    # States that are never left, as ends of episodes, have no reward of their own: they
+    # cost as little as any.
     if rewards is None:
-        # States that are never left, as ends of episodes, have no reward of their own: they cost as little as any.
         is_left = uniform_walk(mdp).diagonal() < 1.0
         if is_left.any():
             r = np.where(is_left, r, r[is_left].max())

@@ -1,0 +1,302 @@
+"""Eigenoptions in a feature space (paper, Section 5.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenoptions._types import FeatureFunction, FloatArray, IndexArray
+from eigenoptions._validation import check_choice, check_int, check_settings
+from eigenoptions.data import Transitions
+from eigenoptions.discovery.samples import Samples
+from eigenoptions.discovery.tables import Request
+from eigenoptions.features import (
+    compute_features,
+    flatten_observations,
+    get_feature_map,
+    make_features,
+)
+from eigenoptions.options import Purpose, eigenpurposes
+from eigenoptions.options.fitting import fit
+from eigenoptions.options.linear import LinearOptionSet
+from eigenoptions.spectra.incidence import feature_spectrum
+
+
+@dataclass(frozen=True, eq=False)
+class _FeaturePurposes:
+    """Purposes in a feature space, and the samples that options are fitted to.
+
+    `numbered` are transitions between rows of `table`, the features of observations:
+    each observation is mapped once, and what follows looks its features up.
+    """
+
+    purposes: list[Purpose]
+    features: FeatureFunction
+    table: Any
+    numbered: Transitions
+    provenance: dict[str, Any]
+
+
+def discover_features(samples: Samples, request: Request) -> LinearOptionSet:
+    """Eigenoptions of samples in a feature space (Section 5.2).
+
+    The settings of `request` are these.
+
+    features : str or callable, default=None
+        The map phi: a function from a batch of observations to ``(N, d)``, or the name
+        of one in `features`; ``"deep"`` trains one (`deep.learn`). None: ``"fourier"``,
+        and ``"bits"`` for bytes, as the paper's of Atari's memory.
+    both_signs, skip_zero : bool, default=True
+        As in `eigenpurposes`.
+    policy : str, default="learned"
+        ``"learned"``: action values are fitted to the samples. ``"look-ahead"``: every
+        action is tried in a copy of the environment; bind the options with
+        ``options.look_ahead(env)``.
+    whiten : bool, default=True
+        Functions ``e . phi`` have variance 1. False: vectors e have length 1, as in the
+        paper.
+    per_cell : int, default=4
+        Number of transitions of one action that are kept in each cell of the
+        observations; None for all. A random walk visits some places very often. So that
+        they do not outweigh the others, observations are sorted into cells, 40 along
+        each dimension, and of each cell and action only the first few transitions are
+        kept, as a table counts no transition twice.
+    further settings
+        Those of the feature map that is given by name (`order`, `tiles`, ...), of
+        `deep.learn` for trained features (its `steps` is called `training_steps`), and
+        of `options.fitting.fit`.
+
+    The discount of the options' purposes is 0.99 by default, and 0.9 for trained
+    features.
+    """
+    settings = dict(request.settings)
+    policy = settings.pop("policy", "learned")
+    check_choice("policy", policy, ("learned", "look-ahead"))
+    features = samples.features or settings.pop("features", None)
+    settings.pop("features", None)
+    if features is None:
+        features = _choose_features(samples.transitions)
+    signs = {
+        "both_signs": settings.pop("both_signs", True),
+        "skip_zero": settings.pop("skip_zero", True),
+    }
+    whiten = settings.pop("whiten", True)
+    per_cell = settings.pop("per_cell", 4)
+
+    # What is left belongs to the feature map or to the fit.
+    names = _list_map_settings(features)
+    of_map = {name: settings.pop(name) for name in names if name in settings}
+    check_settings(
+        "discovery in features",
+        settings,
+        ("iterations", "ridge", "stop", "parts"),
+        names,
+    )
+
+    is_trained = features == "deep"
+    if is_trained:
+        found = _train_purposes(samples, request, signs, of_map)
+    else:
+        phi = _make_map(features, samples, of_map)
+        found = _find_purposes(samples, phi, request, signs, whiten, per_cell)
+    provenance = {
+        "method": "eigen",
+        "source": "samples",
+        **samples.provenance,
+        **found.provenance,
+    }
+    if policy == "look-ahead":
+        return LinearOptionSet(
+            tuple(found.purposes),
+            found.features,
+            samples.n_actions,
+            provenance=provenance,
+        )
+
+    gamma = request.gamma
+    if gamma is None:
+        gamma = 0.9 if is_trained else 0.99
+    options = fit(
+        found.numbered,
+        found.purposes,
+        found.table.__getitem__,
+        n_actions=samples.n_actions,
+        gamma=gamma,
+        provenance=provenance,
+        **settings,
+    )
+    options = replace(options, features=found.features)
+    if is_trained:
+        # Values on trained features are never exact: an option whose potential no
+        # longer rises could run for ever.
+        return options.with_termination(patience=8)
+    return options
+
+
+def _choose_features(transitions: Transitions) -> str:
+    """The default feature map: bits of bytes, cosines of other numbers."""
+    is_memory = transitions.obs.dtype == np.uint8 and transitions.obs.ndim == 2
+    return "bits" if is_memory else "fourier"
+
+
+def _list_map_settings(features: str | FeatureFunction) -> list[str]:
+    """Settings of a feature map that is given by name, without those of its space."""
+    if not isinstance(features, str):
+        return []
+    feature_map = get_feature_map(features)
+    names = getattr(feature_map, "settings", None)
+    if not names:
+        names = [field.name for field in fields(feature_map)]
+    return [name for name in names if name not in ("low", "high", "n_states")]
+
+
+def _make_map(
+    features: str | FeatureFunction, samples: Samples, settings: dict[str, Any]
+) -> FeatureFunction:
+    """The feature map with a name, for the observations of the samples."""
+    if not isinstance(features, str):
+        return features
+    # Only a Box has bounds; those of other spaces are taken from the observations.
+    space = None if hasattr(samples.space, "nvec") else samples.space
+    return make_features(features, space, samples.transitions.obs, **settings)
+
+
+def _find_purposes(
+    samples: Samples,
+    phi: FeatureFunction,
+    request: Request,
+    signs: dict[str, Any],
+    whiten: bool,
+    per_cell: int | None,
+) -> _FeaturePurposes:
+    """Purposes of the incidence matrix of feature differences (Theorem 5.1)."""
+    transitions = samples.transitions
+    kept = find_rare_transitions(transitions, phi, per_cell)
+    observations = np.concatenate([transitions.obs[kept], transitions.next_obs[kept]])
+    before, after = np.arange(2 * len(kept)).reshape(2, -1)
+    numbered = Transitions(
+        before, transitions.action[kept], after, transitions.terminated[kept]
+    )
+
+    # Observations that are no arrays were mapped while sampling.
+    table = observations
+    if samples.features is None:
+        table = compute_features(phi, observations)
+    found = feature_spectrum(numbered, table.__getitem__, whiten=whiten)
+    purposes = eigenpurposes(found, **signs)[: request.n_options]
+    request.check_number(purposes, "signs and eigenvectors of these transitions")
+    return _FeaturePurposes(
+        purposes, phi, table, numbered, {"operator": "incidence", "whiten": whiten}
+    )
+
+
+def _train_purposes(
+    samples: Samples,
+    request: Request,
+    signs: dict[str, Any],
+    settings: dict[str, Any],
+) -> _FeaturePurposes:
+    """Purposes of trained features."""
+    # Imported here: torch is optional, and takes a second.
+    from eigenoptions.deep import learn
+    from eigenoptions.deep.dataset import Dataset
+
+    if "training_steps" in settings:
+        settings = {**settings, "steps": settings["training_steps"]}
+        del settings["training_steps"]
+    n_vectors = 8
+    if request.n_options is not None:
+        n_signs = 2 if signs["both_signs"] else 1
+        n_vectors = -(-request.n_options // n_signs)
+    k = n_vectors + 1 if signs["skip_zero"] else n_vectors
+
+    data = Dataset.of(samples.transitions)
+    learned = learn(data, k, rng=request.rng, progress=request.progress, **settings)
+    purposes = eigenpurposes(learned, **signs)[: request.n_options]
+
+    assert learned.features is not None
+    assert learned.certificate is not None
+    observations, numbered = data.thin_transitions(20_000)
+    table = compute_features(learned.features, observations)
+    certificate = {
+        "resolved": learned.certificate.resolved.tolist(),
+        "score": learned.certificate.score,
+    }
+    provenance = {"operator": "learned", "certificate": certificate}
+    return _FeaturePurposes(purposes, learned.features, table, numbered, provenance)
+
+
+def find_rare_transitions(
+    transitions: Transitions,
+    features: FeatureFunction | None,
+    per_cell: int | None = 4,
+    n_cells: int = 40,
+) -> IndexArray:
+    """Numbers of the first few transitions of each action in each cell.
+
+    Parameters
+    ----------
+    transitions : Transitions
+        The samples.
+    features : callable, default=None
+        Cells lie between its bounds where it has some, else between those of the
+        observations.
+    per_cell : int, default=4
+        Number of transitions that are kept; None for all.
+    n_cells : int, default=40
+        Cells along each dimension.
+    """
+    obs = transitions.obs
+    if per_cell is None:
+        return np.arange(len(obs))
+    per_cell = check_int("per_cell", per_cell)
+
+    low, high = _find_cell_bounds(obs, features)
+    n_dimensions = flatten_observations(obs[:1]).shape[1]
+    if n_dimensions != len(low):
+        raise ValueError(
+            f"observations must have {len(low)} dimensions, got {n_dimensions}"
+        )
+    extent = high - low
+    scale = n_cells / np.where(extent > 0, extent, 1.0)
+
+    # A cell and an action become one number, their hash.
+    weights = np.random.default_rng(0).integers(2**63, size=n_dimensions + 1)
+    hashed = [
+        np.floor((block - low) * scale).astype(np.int64) @ weights[1:]
+        for block in _iterate_blocks(obs)
+    ]
+    key = np.concatenate(hashed) + transitions.action * weights[0]
+
+    # The rank of each transition among those with its key.
+    order = np.argsort(key, kind="stable")
+    first = np.flatnonzero(np.diff(key[order], prepend=~key[order[:1]]))
+    n_members = np.diff(first, append=len(key))
+    rank = np.arange(len(key)) - np.repeat(first, n_members)
+    return np.sort(order[rank < per_cell])
+
+
+def _find_cell_bounds(
+    obs: NDArray[Any], features: FeatureFunction | None
+) -> tuple[FloatArray, FloatArray]:
+    """``(D,)`` lower and upper ends of the dimensions that are cut into cells."""
+    low = getattr(features, "low", None)
+    high = getattr(features, "high", None)
+    if low is None or high is None:
+        rows = obs.reshape(len(obs), -1)
+        low = rows.min(axis=0).astype(float)
+        high = rows.max(axis=0).astype(float)
+    return np.asarray(low), np.asarray(high)
+
+
+def _iterate_blocks(obs: NDArray[Any], size: int = 256) -> Iterator[FloatArray]:
+    """Observations as rows of floats, block by block.
+
+    As floats, images would need eight times their memory.
+    """
+    for first in range(0, len(obs), size):
+        yield flatten_observations(obs[first : first + size])

@@ -1,0 +1,131 @@
+"""Options of samples (paper, Section 5).
+
+Samples of numbered states become a table. Where states cannot be listed, options are
+learned in a feature space.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from eigenoptions._types import IndexArray
+from eigenoptions.data import Transitions
+from eigenoptions.discovery.feature_space import discover_features
+from eigenoptions.discovery.method import NoOptionsError
+from eigenoptions.discovery.samples import Samples
+from eigenoptions.discovery.tables import Request, discover_table
+from eigenoptions.mdp import MDP, graph
+from eigenoptions.options import TERMINATE, OptionSet, Purpose
+from eigenoptions.options.linear import LinearOptionSet
+
+
+def discover_samples(samples: Samples, request: Request) -> OptionSet | LinearOptionSet:
+    """Options of samples: of their table, or in a feature space."""
+    if request.settings.get("features") is None and samples.n_states is not None:
+        return _discover_sampled_table(samples, request)
+    if not request.method.has_features:
+        raise ValueError(
+            f"method {request.method.name!r} needs numbered states: use "
+            'method="eigen" for features'
+        )
+    return discover_features(samples, request)
+
+
+def _discover_sampled_table(samples: Samples, request: Request) -> OptionSet:
+    """Options of the table that samples of numbered states show.
+
+    A method knows only the states that the samples connect. In the others no option may
+    start.
+    """
+    mdp = MDP.from_transitions(
+        samples.transitions,
+        samples.n_states,
+        samples.n_actions,
+        coords=samples.coords,
+    )
+    states = np.flatnonzero(np.diff(graph(mdp).indptr))
+    if not len(states):
+        raise NoOptionsError(
+            "no transition leads from one state to another: sample more"
+        )
+
+    settings = {
+        name: value for name, value in request.settings.items() if name != "features"
+    }
+    request = replace(request, settings=settings)
+    if request.method.settings_of_samples is not None:
+        visits = _count_visits(samples.transitions, mdp)
+        request = request.with_settings(**request.method.settings_of_samples(visits))
+    settings = {
+        name: _restrict_array(value, states, mdp.n_states)
+        for name, value in request.settings.items()
+    }
+    request = replace(request, settings=settings)
+
+    provenance = {"source": "samples", "dynamics": "estimated", **samples.provenance}
+    options = discover_table(_restrict_mdp(mdp, states), request, provenance)
+    return _extend_options(options, mdp, states)
+
+
+def _count_visits(transitions: Transitions, mdp: MDP) -> IndexArray:
+    """``(S,)`` how often a step began in each state."""
+    states = transitions.obs
+    if mdp.states is not None:
+        # States with names are numbered in the order of the names.
+        states = np.searchsorted(mdp.states, states)
+    return np.bincount(states, minlength=mdp.n_states)
+
+
+def _restrict_mdp(mdp: MDP, states: IndexArray) -> MDP:
+    """The part of an MDP on some states, which no move leaves."""
+    actions = np.arange(mdp.n_actions)
+    rows = (states[:, None] * mdp.n_actions + actions).ravel()
+    coords = None if mdp.coords is None else mdp.coords[states]
+    return MDP(mdp.transition[rows][:, states], coords=coords)
+
+
+def _restrict_array(value: Any, states: IndexArray, n_states: int) -> Any:
+    """A setting for some states, if it has one entry per state or per two states."""
+    if np.shape(value) == (n_states,):
+        return np.asarray(value)[states]
+    if np.shape(value) == (n_states, n_states):
+        matrix = value if issparse(value) else np.asarray(value)
+        return matrix[states][:, states]
+    return value
+
+
+def _extend_options(options: OptionSet, mdp: MDP, states: IndexArray) -> OptionSet:
+    """Options on some states as options of the whole MDP."""
+    shape = (len(options), mdp.n_states)
+    policy = np.full(shape, TERMINATE, dtype=options.policy.dtype)
+    policy[:, states] = options.policy
+    value = np.zeros(shape)
+    value[:, states] = options.value
+    purposes = [_extend_purpose(p, states, mdp.n_states) for p in options.purposes]
+    return OptionSet(mdp, policy, value, purposes, options.provenance)
+
+
+def _extend_purpose(purpose: Purpose, states: IndexArray, n_states: int) -> Purpose:
+    """A purpose on some states as one on all; its option starts in those only."""
+    potential = np.zeros(n_states)
+    potential[states] = purpose.potential
+
+    initiation = np.zeros(n_states, dtype=np.bool_)
+    initiation[states] = True
+    if purpose.initiation is not None:
+        initiation[states] = purpose.initiation
+
+    goal = purpose.goal
+    label = purpose.label
+    if goal is not None:
+        if label == f"goal {goal}":
+            # The label follows from the number of the goal, which is another one now.
+            label = ""
+        goal = int(states[goal])
+    return replace(
+        purpose, potential=potential, initiation=initiation, goal=goal, label=label
+    )

@@ -1,0 +1,197 @@
+"""Samples: transitions and what is known of their environment (paper, Section 5.1)."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenoptions._types import FeatureFunction, Randomness
+from eigenoptions._validation import check_int
+from eigenoptions.data import Transitions
+from eigenoptions.data.spaces import count_states, read_spaces
+from eigenoptions.envs import collect
+from eigenoptions.envs.finite import mdp_from_table
+from eigenoptions.envs.sources import count_actions, env_name, make_vector_env
+from eigenoptions.mdp import MDP
+
+logger = logging.getLogger("eigenoptions")
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Transitions and what is known of their environment.
+
+    Attributes
+    ----------
+    transitions : Transitions
+        The samples.
+    n_actions : int
+        Number of actions.
+    n_states : int, default=None
+        Number of states; None where observations are not the numbers of states.
+    space : gymnasium.Space, default=None
+        Space of the observations.
+    coords : ndarray of shape (S, 2), default=None
+        Places of the states.
+    features : callable, default=None
+        The map that was applied while sampling, where observations are no arrays
+        (Dict).
+    provenance : dict, default={}
+        Where the samples come from.
+    """
+
+    transitions: Transitions
+    n_actions: int
+    n_states: int | None = None
+    space: Any = None
+    coords: NDArray[np.int_] | None = None
+    features: FeatureFunction | None = None
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+
+def read_samples(data: Any, space: Any = None, n_actions: int | None = None) -> Samples:
+    """Samples of recorded data: whatever `Transitions.of` accepts.
+
+    Parameters
+    ----------
+    data : object
+        The data.
+    space : gymnasium.Space, default=None
+        Space of the observations, where the data do not declare it.
+    n_actions : int, default=None
+        Number of actions, likewise.
+    """
+    declared_space, declared_actions = read_spaces(data)
+    transitions = Transitions.of(data)
+    if not len(transitions):
+        raise ValueError("there are no transitions: collect some")
+    if space is None:
+        space = declared_space
+    if n_actions is None:
+        n_actions = declared_actions
+    else:
+        n_actions = check_int("n_actions", n_actions)
+    if space is None or n_actions is None:
+        logger.warning(
+            "n_actions or the observation space were inferred from the data, which "
+            "need not show all: pass n_actions= and space= to be safe"
+        )
+
+    if n_actions is None:
+        largest = int(transitions.action.max())
+        n_actions = check_int("n_actions", largest + 1, maximum=1 << 20)
+    return Samples(
+        transitions,
+        n_actions,
+        _count_sampled_states(transitions, space),
+        space,
+        provenance={"transitions": len(transitions)},
+    )
+
+
+def _count_sampled_states(transitions: Transitions, space: Any) -> int | None:
+    """Number of states of samples; None where observations are not numbers or names."""
+    obs = transitions.obs
+    if obs.dtype.kind == "U":
+        return len(np.unique([obs, transitions.next_obs]))
+    if space is None and obs.ndim == 1 and obs.dtype.kind in "iu":
+        return int(max(obs.max(), transitions.next_obs.max())) + 1
+    return count_states(space)
+
+
+def sample_environment(
+    env: Any,
+    features: str | FeatureFunction | None = None,
+    *,
+    steps: int = 50_000,
+    n_envs: int | None = None,
+    max_episode_steps: int | None = None,
+    rng: Randomness = 0,
+    **collecting: Any,
+) -> Samples:
+    """Samples of a random walk through an environment.
+
+    Parameters
+    ----------
+    env : object
+        An id, an environment, a function that creates one, a vector environment, or an
+        `MDP`.
+    features : str or callable, default=None
+        A function is applied while sampling where observations are not arrays (Dict,
+        Tuple).
+    steps : int, default=50000
+        Number of transitions.
+    n_envs : int, default=None
+        Number of environments that step together. None: 8, or 1 for an environment that
+        is given as an object.
+    max_episode_steps, rng, **collecting
+        As in `envs.collect`.
+
+    Examples
+    --------
+    >>> sample_environment("CliffWalking-v1", steps=100).space
+    Discrete(48)
+    """
+    if n_envs is None:
+        can_be_made = isinstance(env, str | MDP) or callable(env)
+        n_envs = 8 if can_be_made else 1
+    envs, is_owned = make_vector_env(env, n_envs, max_episode_steps)
+    with closing(envs) if is_owned else nullcontext():
+        first: Any = envs.envs[0] if hasattr(envs, "envs") else envs
+        n_actions = count_actions(envs)
+        space = find_sampled_space(envs.single_observation_space)
+        if features is None and np.prod(space.shape or 1) > 1000:
+            raise ValueError(
+                f"observations of {env_name(first)} are images of shape {space.shape}: "
+                'give features= ("deep" learns them; an Atari game also has '
+                'gymnasium.make(..., obs_type="ram"))'
+            )
+
+        # A feature map of the caller makes arrays of observations that are none.
+        applied = None
+        if callable(features) and not is_array_space(space):
+            applied = features
+        mapping = applied
+        if applied is None and space is not envs.single_observation_space:
+            mapping = itemgetter("observation")
+        transitions = collect(envs, steps, rng=rng, features=mapping, **collecting)
+
+        # Places of states, for pictures.
+        n_states = count_states(space)
+        mdp = None if first is envs else mdp_from_table(first)
+        coords = None
+        if mdp is not None and mdp.n_states == n_states:
+            coords = mdp.coords
+
+        name = env.name if isinstance(env, MDP) else env_name(first)
+        return Samples(
+            transitions,
+            n_actions,
+            n_states,
+            space=None if applied else space,
+            coords=coords,
+            features=applied,
+            provenance={
+                "transitions": len(transitions),
+                "environment": name,
+                "steps": int(steps),
+            },
+        )
+
+
+def find_sampled_space(space: Any) -> Any:
+    """The space of what is sampled: of goal environments that of "observation"."""
+    if hasattr(space, "spaces") and "observation" in space.spaces:
+        return space["observation"]
+    return space
+
+
+def is_array_space(space: Any) -> bool:
+    """Whether observations are numbers or arrays: Discrete, Box and the like."""
+    return any(hasattr(space, attribute) for attribute in ("n", "low", "nvec"))

@@ -1,0 +1,201 @@
+"""What `discover` may be given: mazes, environments and recorded data."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from eigenoptions._types import Progress
+from eigenoptions.discovery.samples import (
+    Samples,
+    find_sampled_space,
+    is_array_space,
+    read_samples,
+    sample_environment,
+)
+from eigenoptions.discovery.tables import Request
+from eigenoptions.envs.finite import mdp_from_table, try_search
+from eigenoptions.envs.sources import (
+    count_actions,
+    env_name,
+    make_env,
+)
+from eigenoptions.mdp import MDP, maze
+
+logger = logging.getLogger("eigenoptions")
+
+
+@dataclass(frozen=True, eq=False)
+class ReadSource:
+    """What a source of `discover` was read as.
+
+    Attributes
+    ----------
+    data : MDP or Samples
+        The table, or what was sampled.
+    kind : str
+        Where it comes from: "table", "explored" or "samples".
+    request : Request
+        The request without the settings that were used here.
+    is_environment : bool
+        Whether the table is that of an environment, not of a maze.
+    """
+
+    data: MDP | Samples
+    kind: str
+    request: Request
+    is_environment: bool
+
+
+def read_source(source: Any, request: Request) -> ReadSource:
+    """Read whatever `discover` accepts as its source."""
+    wants_samples = "steps" in request.settings or "features" in request.settings
+    is_maze = isinstance(source, str | Path) and not is_environment_id(source)
+    if is_maze:
+        source = maze(source, rng=request.rng)
+    if isinstance(source, MDP) and not wants_samples:
+        return ReadSource(source, "table", request, is_environment=False)
+
+    # Trained features have a number of their own, and an MDP has all of its options.
+    if not isinstance(source, MDP) and request.settings.get("features") != "deep":
+        request = request.with_default_number()
+
+    is_environment = isinstance(source, MDP | str) or callable(source)
+    if not is_environment and not hasattr(source, "step"):
+        declared, request = _take_settings(request, ("space", "n_actions"))
+        samples = read_samples(source, **declared)
+        return ReadSource(samples, "samples", request, is_environment=False)
+
+    if not wants_samples:
+        table = read_environment(source, request.progress)
+        if table is not None:
+            mdp, kind = table
+            return ReadSource(mdp, kind, request, is_environment=True)
+
+    names = ("steps", "n_envs", "max_episode_steps")
+    collecting, request = _take_settings(request, names)
+    samples = sample_environment(
+        source,
+        request.settings.get("features"),
+        rng=request.rng,
+        progress=request.progress,
+        **collecting,
+    )
+    return ReadSource(samples, "samples", request, is_environment=False)
+
+
+def _take_settings(
+    request: Request, names: Iterable[str]
+) -> tuple[dict[str, Any], Request]:
+    """The settings with some names, and the request without them."""
+    taken = {}
+    others = dict(request.settings)
+    for name in names:
+        if name in others:
+            taken[name] = others.pop(name)
+    return taken, replace(request, settings=others)
+
+
+def is_environment_id(source: str | Path) -> bool:
+    """Whether a source is the id of a Gymnasium environment, and not a maze or a file.
+
+    Examples
+    --------
+    >>> is_environment_id("FrozenLake-v1"), is_environment_id("four-rooms")
+    (True, False)
+    """
+    if not isinstance(source, str):
+        return False
+    # An optional module, an optional namespace, a name and a version.
+    pattern = r"([\w.]+:)?([\w-]+/)?[\w.-]+-v\d+"
+    return bool(re.fullmatch(pattern, source)) and not Path(source).is_file()
+
+
+def read_environment(
+    source: Any, progress: Progress | None = None, max_states: int = 20_000
+) -> tuple[MDP, str] | None:
+    """The MDP of a finite environment; None for an environment to be sampled.
+
+    To be sampled is one with continuous observations, one that cannot be copied or is
+    not repeatable, and one that has too many states. Of one with too many states whose
+    observations are not arrays, which cannot be sampled, the part that was found is
+    taken.
+
+    Parameters
+    ----------
+    source : environment, id or callable
+        The environment.
+    progress : callable, default=None
+        Called with the numbers of states expanded and found.
+    max_states : int, default=20000
+        Most states of a search.
+
+    Returns
+    -------
+    (MDP, str) or None
+        The table, and whether it is the environment's own ("table") or the result of a
+        search ("explored").
+    """
+    if hasattr(source, "single_observation_space"):
+        return None
+    env = make_env(source() if callable(source) else source)
+    with nullcontext() if env is source else closing(env):
+        n_actions = count_actions(env)
+        name = env_name(env)
+        mdp = mdp_from_table(env)
+        if mdp is not None:
+            kind = "table"
+        else:
+            kind = "explored"
+            mdp = _search_states(env, n_actions, name, progress, max_states)
+        if mdp is None:
+            return None
+
+        layout = ""
+        if (mdp.recognition or {}).get("layout"):
+            layout = ", the layout of seed 0"
+        logger.info(
+            "%s: %d states (%s%s); give steps= to sample it",
+            name,
+            mdp.n_states,
+            kind,
+            layout,
+        )
+        return mdp, kind
+
+
+def _search_states(
+    env: Any, n_actions: int, name: str, progress: Progress | None, max_states: int
+) -> MDP | None:
+    """The MDP of a search, or the part that was found; None if it is to be sampled."""
+    space = find_sampled_space(env.observation_space)
+    if getattr(space.dtype, "kind", "") == "f":
+        problem: object = "observations are continuous"
+        mdp = None
+    else:
+        found = try_search(env, n_actions, max_states=max_states, progress=progress)
+        problem = found.problem
+        mdp = found.mdp
+    if problem is None:
+        return mdp
+
+    if is_array_space(space):
+        logger.info(
+            "%s is sampled, since it has no table and cannot be explored: %s",
+            name,
+            problem,
+        )
+        return None
+    if mdp is None:
+        if isinstance(problem, ValueError):
+            raise problem
+        raise ValueError(problem)
+    logger.warning(
+        "%s has more states: options are of the %d found first", name, mdp.n_states
+    )
+    return mdp

@@ -1,0 +1,191 @@
+"""Options of a table: a method chooses purposes, `solve` makes options of them."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+
+from eigenoptions._types import Progress, Randomness
+from eigenoptions._validation import check_settings, make_generator
+from eigenoptions.discovery.method import Method, NoOptionsError
+from eigenoptions.mdp import MDP
+from eigenoptions.mdp.chains import uniform_walk
+from eigenoptions.options import OptionSet, Purpose
+from eigenoptions.options.solver import solve
+
+logger = logging.getLogger("eigenoptions")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the caller of `discover` asks for; the fields are its parameters.
+
+    With `is_default`, the number of options is one of ours and not the caller's, so
+    that fewer will do.
+    """
+
+    method: Method
+    n_options: int | None = None
+    gamma: float | None = None
+    rng: Randomness = 0
+    progress: Progress | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    is_default: bool = False
+
+    def with_default_number(self, n_options: int = 32) -> Request:
+        """The same request for some options, if nobody else says how many."""
+        if self.n_options is not None or self.method.n_options is None:
+            return self
+        return replace(self, n_options=n_options, is_default=True)
+
+    def with_settings(self, **settings: Any) -> Request:
+        """The same request with further settings; those of the caller come first."""
+        return replace(self, settings={**settings, **self.settings})
+
+    def check_number(
+        self, purposes: list[Purpose] | OptionSet, candidates: str
+    ) -> None:
+        """Raise ValueError if there are fewer purposes than the caller asked for."""
+        if not len(purposes):
+            raise NoOptionsError(
+                f"there are no options for any n_options: the number of {candidates} "
+                "is 0"
+            )
+        if self.n_options is None or self.is_default:
+            return
+        if len(purposes) < self.n_options:
+            raise ValueError(
+                f"n_options must be in 1..{len(purposes)}, the number of {candidates}, "
+                f"got {self.n_options}; {self.method.remedy}"
+            )
+
+
+def discover_table(
+    mdp: MDP,
+    request: Request,
+    provenance: dict[str, Any],
+    *,
+    is_environment: bool = False,
+) -> OptionSet:
+    """Options of a table.
+
+    Parameters
+    ----------
+    mdp : MDP
+        The table.
+    request : Request
+        What the caller asks for.
+    provenance : dict
+        Where the table comes from.
+    is_environment : bool, default=False
+        Whether the options are for an agent in an environment. Then they need not be
+        those of the paper's Laplacian.
+    """
+    method = request.method
+    _check_request(mdp, request)
+    options = _solve_purposes(mdp, request, provenance)
+    if method.alternative is None:
+        return options
+
+    # A few options that end on the wrong side are normal: those of the smallest hills.
+    wrong = find_wrong_ends(options)
+    if 4 * len(wrong) < len(options):
+        return options
+    problem = (
+        f"{len(wrong)} of {len(options)} options terminate mostly where their "
+        "eigenvector is negative"
+    )
+    is_chosen = any(name in request.settings for name in method.alternative)
+    if is_chosen or not is_environment:
+        logger.warning(
+            f"{problem} ({', '.join(wrong[:3])}): try a larger gamma (0.99) or "
+            'operator="random-walk"'
+        )
+        return options
+
+    # No eigenvector of this operator has a local maximum where it is negative.
+    logger.info(f'{problem}: operator="random-walk" takes the place of "normalized"')
+    return _solve_purposes(mdp, request.with_settings(**method.alternative), provenance)
+
+
+def _check_request(mdp: MDP, request: Request) -> None:
+    """Raise TypeError for unknown settings, ValueError for too many options."""
+    method = request.method
+    own_names = [n for n in method.settings if n not in ("gamma", "progress")]
+    names_of_discover = (
+        "n_options",
+        "method",
+        "gamma",
+        "rng",
+        "progress",
+        "steps",
+        "features",
+    )
+    check_settings(
+        f"method {method.name!r}", request.settings, own_names, names_of_discover
+    )
+    if method.count_most is None or request.n_options is None or request.is_default:
+        return
+    most = method.count_most(mdp)
+    if request.n_options > most:
+        raise ValueError(
+            f"n_options must be in 1..{most} for {mdp.n_states} states, "
+            f"got {request.n_options}"
+        )
+
+
+def _solve_purposes(
+    mdp: MDP, request: Request, provenance: dict[str, Any]
+) -> OptionSet:
+    """Let the method choose purposes, and solve them."""
+    method = request.method
+    gamma = request.gamma
+    if gamma is None:
+        gamma = method.choose_gamma(mdp)
+
+    # Methods that walk or solve on their own ask for the discount and the progress.
+    settings = dict(request.settings)
+    if "gamma" in method.settings:
+        settings["gamma"] = gamma
+    if "progress" in method.settings:
+        settings["progress"] = request.progress
+    generator = make_generator(request.rng)
+    result = method.function(mdp, request.n_options, generator, **settings)
+    request.check_number(result, method.candidates)
+
+    about = {"method": method.name, "gamma": gamma, "mdp": mdp.name}
+    for name, value in request.settings.items():
+        if isinstance(value, str | bool | int | float):
+            about[name] = value
+    about |= provenance
+    if isinstance(result, OptionSet):
+        return replace(result, provenance=about)
+    return solve(mdp, result, gamma, provenance=about, progress=request.progress)
+
+
+def find_wrong_ends(options: OptionSet) -> list[str]:
+    """Labels of options that terminate at the end that they should leave.
+
+    That is mostly where their eigenvector is negative.
+    """
+    wrong = []
+    component = None
+    for purpose, ends in zip(options.purposes, options.termination, strict=True):
+        potential = np.asarray(purpose.potential)
+        is_negative = potential < 1e-9 * potential.min()
+        if 2 * np.count_nonzero(is_negative & ends) <= np.count_nonzero(ends):
+            continue
+
+        # Only states count that lead to the other end and back: elsewhere no setting
+        # changes where options stop.
+        if component is None:
+            moves = uniform_walk(options.mdp)
+            component = connected_components(moves, connection="strong")[1]
+        ends = ends & (component == component[potential.argmax()])
+        if 2 * np.count_nonzero(is_negative & ends) > np.count_nonzero(ends):
+            wrong.append(purpose.label)
+    return wrong

@@ -1,0 +1,95 @@
+"""Betweenness: how many shortest paths pass through each state of a graph."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from eigenoptions._types import FloatArray, IndexArray, Progress, Randomness
+
+
+def compute_betweenness(
+    W: csr_array,
+    rng: Randomness = 0,
+    *,
+    max_starts: int = 2000,
+    block_size: int = 256,
+    progress: Progress | None = None,
+) -> FloatArray:
+    """``(S,)`` betweenness of every state of a graph (Brandes, 2001).
+
+    Shortest paths from each start are counted level by level. On the way back, each
+    state passes the paths that depend on it on to the states before it.
+
+    Parameters
+    ----------
+    W : csr_array of shape (S, S)
+        The graph; only which entries are stored matters.
+    rng : int or Generator, default=0
+        Draws the starts, if there are more states than `max_starts`.
+    max_starts : int, default=2000
+        Most states from which shortest paths start.
+    block_size : int, default=256
+        Number of starts whose levels are one sparse matrix ``(starts, S)``.
+    progress : callable, default=None
+        Called with the numbers of starts done and in all.
+
+    Examples
+    --------
+    >>> import eigenoptions as eo
+    >>> compute_betweenness(eo.graph(eo.maze("....."))).tolist()
+    [0.0, 6.0, 8.0, 6.0, 0.0]
+    """
+    n = W.shape[0]
+    A = csr_array((np.ones(W.nnz), W.indices, W.indptr), shape=W.shape)
+    starts = np.arange(n)
+    if n > max_starts:
+        drawn = np.random.default_rng(rng).choice(n, max_starts, replace=False)
+        starts = np.sort(drawn)
+
+    betweenness = np.zeros(n)
+    for first in range(0, len(starts), block_size):
+        block = starts[first : first + block_size]
+        levels = _count_paths(A, block)
+        betweenness += _sum_dependencies(A, levels)
+        if progress is not None:
+            progress(first + len(block), len(starts))
+    return betweenness
+
+
+def _count_paths(A: csr_array, starts: IndexArray) -> list[csr_array]:
+    """Numbers of shortest paths to the states of each level, ``(starts, S)`` each.
+
+    Level i holds the states at distance i from each start.
+    """
+    n_starts = len(starts)
+    shape = (n_starts, A.shape[0])
+    paths = csr_array((np.ones(n_starts), starts, np.arange(n_starts + 1)), shape=shape)
+    is_visited = np.zeros(shape, dtype=np.bool_)
+    levels = []
+    while paths.nnz:
+        levels.append(paths)
+        is_visited[paths.nonzero()] = True
+
+        # Paths of the next level, without states that were reached before.
+        paths = csr_array(paths @ A)
+        row = np.repeat(np.arange(n_starts), np.diff(paths.indptr))
+        paths.data[is_visited[row, paths.indices]] = 0.0
+        paths.eliminate_zeros()
+    return levels
+
+
+def _sum_dependencies(A: csr_array, levels: list[csr_array]) -> FloatArray:
+    """``(S,)`` the share of all shortest paths that pass through each state."""
+    n_starts, n = levels[0].shape
+    total = np.zeros(n)
+    dependency = csr_array((n_starts, n))
+
+    # From the last level to the second: paths do not pass through their start.
+    for depth in range(len(levels) - 1, 1, -1):
+        paths = levels[depth]
+        previous = levels[depth - 1]
+        share = paths.power(-1)
+        dependency = csr_array(((share + dependency * share) @ A) * previous)
+        total += dependency.sum(axis=0)
+    return total
