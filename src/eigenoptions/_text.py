@@ -118,6 +118,17 @@ def draw_spark(
     return "".join(bars[int(np.clip(level, 0, len(bars) - 1))] for level in levels)
 
 
+def count_noun(number: int, noun: str) -> str:
+    """A number and its noun, with an s unless the number is 1.
+
+    >>> count_noun(1, "state"), count_noun(3, "state")
+    ('1 state', '3 states')
+    """
+    if number == 1:
+        return f"{number} {noun}"
+    return f"{number} {noun}s"
+
+
 def describe(array: Any) -> str:
     """Type, shape and range of an array in a few words.
 

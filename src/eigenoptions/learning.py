@@ -1,19 +1,25 @@
-"""Learning to reach a goal with options (paper, Section 4.3 and the multiple tasks of Appendix D).
+"""Q-learning with options (paper, Section 4.3, and the multiple tasks of Appendix D).
 
-The reward is 1 on reaching the goal, where the episode ends, and 0 before. Each learning episode is followed by one
-greedy evaluation episode, which changes no value.
+The task is to reach a goal. The reward is 1 on reaching it, where the episode ends, and
+0 before. Each learning episode is followed by one greedy evaluation episode, which
+changes no value.
+
+The loop itself is `_kernels.learning.learn`, whose module describes the algorithm step
+by step. This module checks the task and the hyperparameters, gives each run its own
+seed, and keeps the results in a `LearningRecord`.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenoptions._text import count_noun
+from eigenoptions._types import FloatArray, Progress
 from eigenoptions._validation import (
     Record,
     check_choice,
@@ -29,26 +35,35 @@ from eigenoptions.options.walks import make_tables, stack_policies
 
 __all__ = ["q_learning", "LearningRecord"]
 
-log = logging.getLogger("eigenoptions")
+logger = logging.getLogger("eigenoptions")
 
 UPDATES = ("action", "smdp", "intra-option")
-MAX_RECORD_BYTES = 2**33
+
+# Steps are stored as int32.
+_MAX_COUNT = 2**31 - 1
+_MAX_RECORD_BYTES = 2**33
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LearningRecord(Record):
     """Returns, steps and values of every run and episode (Section 4.3).
 
-    A return is not discounted: 1 if the episode reached the goal, else 0. The steps show how fast it did.
+    A return is not discounted: it is 1 if the episode reached the goal, else 0. The
+    steps show how fast it did.
 
     Attributes
     ----------
-    returns, learning_returns : (runs, episodes)
-        Returns of the greedy evaluation after each learning episode, and of the learning episode itself.
-    steps, evaluation_steps : (runs, episodes)
-        Primitive steps of the learning episodes, and of the evaluations.
-    q : (runs, S, A) or (runs, S, A + n)
-        Final values of actions, and of options where they are learned; 0 where an option is not available.
+    returns : (runs, episodes) array
+        Returns of the greedy evaluation after each learning episode.
+    learning_returns : (runs, episodes) array
+        Returns of the learning episodes.
+    steps : (runs, episodes) array
+        Primitive steps of the learning episodes.
+    evaluation_steps : (runs, episodes) array
+        Primitive steps of the evaluations.
+    q : (runs, S, A) or (runs, S, A + n) array
+        Final values of the actions, and of the options where these are learned. The
+        value of an option is 0 where it is not available.
     settings : dict
         Arguments of `q_learning` as plain values.
 
@@ -63,49 +78,84 @@ class LearningRecord(Record):
     True
     """
 
-    returns: NDArray[np.float64]
-    learning_returns: NDArray[np.float64]
+    returns: FloatArray
+    learning_returns: FloatArray
     steps: NDArray[np.int32]
     evaluation_steps: NDArray[np.int32]
-    q: NDArray[np.float64]
+    q: FloatArray
     settings: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("returns", "learning_returns", "steps", "evaluation_steps", "q"):
             object.__setattr__(self, name, readonly(getattr(self, name)))
 
-    def mean(self, table: str = "returns") -> NDArray[np.float64]:
-        """``(episodes,)`` mean over runs of the returns, or of another table of the record."""
-        check_choice(
-            "table", table, ("returns", "learning_returns", "steps", "evaluation_steps")
-        )
-        return np.asarray(getattr(self, table).mean(axis=0))
+    def mean(self, table: str = "returns") -> FloatArray:
+        """Mean over runs of the returns, or of another table of the record.
+
+        Parameters
+        ----------
+        table : str, default="returns"
+            ``"returns"``, ``"learning_returns"``, ``"steps"`` or
+            ``"evaluation_steps"``.
+
+        Returns
+        -------
+        (episodes,) array
+        """
+        tables = ("returns", "learning_returns", "steps", "evaluation_steps")
+        check_choice("table", table, tables)
+        means: FloatArray = getattr(self, table).mean(axis=0)
+        return means
 
     def band(
         self, table: str = "returns", confidence: float = 0.95
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """``(episodes,)`` lower and upper end of Wilson's interval for the mean over runs of returns.
+    ) -> tuple[FloatArray, FloatArray]:
+        """Wilson's confidence interval for the mean over runs of the returns.
 
-        Returns are 0 or 1; Wilson's interval for a proportion stays within 0..1 and has a width when all runs agree.
+        Returns are 0 or 1, so their mean is a proportion. Wilson's interval for a
+        proportion stays within 0..1, and it has a width also where all runs agree.
+
+        Parameters
+        ----------
+        table : {"returns", "learning_returns"}, default="returns"
+            Returns of the evaluations, or of the learning episodes.
+        confidence : float in (0, 1), default=0.95
+            Confidence level.
+
+        Returns
+        -------
+        low, high : (episodes,) arrays
+            Lower and upper end of the interval.
         """
         from scipy.stats import norm
 
         check_choice("table", table, ("returns", "learning_returns"))
         confidence = check_float("confidence", confidence, above=0, below=1)
-        mean, n = self.mean(table), len(self.returns)
+
+        mean = self.mean(table)
+        n = len(self.returns)
         z = float(norm.interval(confidence)[1])
-        centre = (mean + z * z / (2 * n)) / (1 + z * z / n)
-        half = (
-            z / (1 + z * z / n) * np.sqrt(mean * (1 - mean) / n + z * z / (4 * n * n))
-        )
+
+        scale = 1 + z * z / n
+        centre = (mean + z * z / (2 * n)) / scale
+        spread = np.sqrt(mean * (1 - mean) / n + z * z / (4 * n * n))
+        half_width = z / scale * spread
+
         # Rounding must not push the band past what it surrounds.
-        return np.clip(centre - half, 0.0, mean), np.clip(centre + half, mean, 1.0)
+        low = np.clip(centre - half_width, 0.0, mean)
+        high = np.clip(centre + half_width, mean, 1.0)
+        return low, high
 
     def __repr__(self) -> str:
-        runs, episodes = self.returns.shape
-        size = f"{runs} run{'s' * (runs != 1)} of {episodes} episode{'s' * (episodes != 1)}"
-        last = f"return {self.returns[:, -1].mean():.2f} in the last"
-        return f"LearningRecord(update={self.settings.get('update', '')!r}, {size}: {last})"
+        n_runs, n_episodes = self.returns.shape
+        update = self.settings.get("update", "")
+        runs = count_noun(n_runs, "run")
+        episodes = count_noun(n_episodes, "episode")
+        last_return = self.returns[:, -1].mean()
+        return (
+            f"LearningRecord(update={update!r}, {runs} of {episodes}: "
+            f"return {last_return:.2f} in the last)"
+        )
 
 
 def q_learning(
@@ -125,52 +175,71 @@ def q_learning(
     start: int | None = None,
     goal: int | None = None,
     rng: int | np.random.Generator | np.random.SeedSequence = 0,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Progress | None = None,
 ) -> LearningRecord:
-    """Q-learning with options (Section 4.3).
+    """Learn to reach a goal by Q-learning with options (Section 4.3).
 
-    The behaviour chooses at random among the primitive actions and the available options, and follows an option until
-    it terminates.
+    While learning, the agent chooses at random among the primitive actions and the
+    available options, and follows an option until it terminates.
 
     Parameters
     ----------
     mdp : MDP
         Deterministic or stochastic dynamics.
     options : OptionSet, optional
-        Options of this MDP; None for primitive actions only.
-    runs : int, default 100
-        Number of independent runs. Run i has child i of ``SeedSequence(rng)``, whatever their number.
-    episodes, max_steps : int, default 500 and 100
-        Learning episodes per run, and most primitive steps per episode; a running option is cut there.
-    update : {"action", "smdp", "intra-option"}, default "action"
+        Options of this MDP. By default the agent has only its primitive actions.
+    runs : int, default=100
+        Number of independent runs. Run i draws from child i of ``SeedSequence(rng)``,
+        so it does not depend on the number of runs.
+    episodes : int, default=500
+        Learning episodes of each run.
+    max_steps : int, default=100
+        Most primitive steps of an episode. An option that is running then is cut.
+    update : {"action", "smdp", "intra-option"}, default="action"
         What is learned.
 
-        * ``"action"``, as in the paper: values of primitive actions only. Each step (s, a, r, s'), also inside an
-          option, moves Q(s, a) towards ``r + gamma max Q(s', .)``.
-        * ``"smdp"``: values of actions and options, each updated when it ends. A decision o made in s that ends after
-          k steps in s' with the discounted reward R moves Q(s, o) towards ``R + gamma^k max Q(s', .)``. An option that
-          is cut would have continued from s': its target is ``R + gamma^k Q(s', o)``.
-        * ``"intra-option"``: the same values. Each step updates its action, and every option o that takes a in s
-          towards ``r + gamma U(s', o)``, where U is Q(s', o) while o continues and ``max Q(s', .)`` where it terminates
-          (Sutton, Precup and Singh, 1999). They converge sooner, because no option has to run to its end first.
+        * ``"action"``, as in the paper: values of primitive actions only. Each step
+          (s, a, r, s'), also inside an option, moves Q(s, a) towards
+          ``r + gamma max Q(s', .)``.
+        * ``"smdp"``: values of actions and options. Each is updated when it ends. A
+          decision o made in s that ends after k steps in s' with the discounted reward
+          R moves Q(s, o) towards ``R + gamma^k max Q(s', .)``. An option that is cut
+          would have continued from s', so its target is ``R + gamma^k Q(s', o)``.
+        * ``"intra-option"``: the same values. Each step updates its action, and every
+          option o that takes a in s, towards ``r + gamma U(s', o)``, where U is Q(s',
+          o) while o continues and ``max Q(s', .)`` where it terminates (Sutton, Precup
+          and Singh, 1999). The values converge sooner, because no option has to run to
+          its end first.
     option_chance : float in [0, 1], optional
-        Probability that a random decision is for an option where one is available. None: uniform over actions and
-        options, as in the paper.
-    stop_chance : float in [0, 1], default 0
-        Probability that an option is also cut after each of its steps, where it was chosen at random while learning.
-    alpha, gamma : float, default 0.1 and 0.9
-        Step size and discount.
-    epsilon : float, default 0.01
-        Probability of a random decision in evaluation, which is otherwise greedy. Ties are broken at random, but an
-        action goes before an option of the same value: an agent that knows nothing yet takes actions.
-    explore : float, default 1
-        The same probability while learning. With ``update="action"``, decisions are random where all values are 0.
-    start, goal : int, optional
-        Start and goal of the task; by default those of the MDP.
-    rng : int, Generator or SeedSequence, default 0
-        Draws everything; a Generator is drawn from anew at each call.
+        Probability that a random decision is for an option, where one is available. By
+        default the choice is uniform over actions and options, as in the paper.
+    stop_chance : float in [0, 1], default=0
+        Probability that an option is also cut after each of its steps. This holds while
+        learning, for options that were chosen at random.
+    alpha : float in (0, 1], default=0.1
+        Step size.
+    gamma : float in [0, 1], default=0.9
+        Discount.
+    epsilon : float in [0, 1], default=0.01
+        Probability of a random decision in evaluation, which is otherwise greedy. Ties
+        are broken at random, but an action goes before an option of the same value: an
+        agent that knows nothing yet takes actions.
+    explore : float in [0, 1], default=1
+        The same probability while learning. With ``update="action"``, decisions are
+        also random where all values are 0.
+    start : int, optional
+        Start of the task; by default that of the MDP.
+    goal : int, optional
+        Goal of the task; by default that of the MDP.
+    rng : int, Generator or SeedSequence, default=0
+        Seed of all random draws. A Generator is drawn from anew at each call.
     progress : callable, optional
-        Called with the number of runs done and in all.
+        Called with the number of runs that are done, and the number of all runs.
+
+    Returns
+    -------
+    LearningRecord
+        Returns, steps and final values.
 
     Examples
     --------
@@ -183,106 +252,143 @@ def q_learning(
     """
     check_type("mdp", mdp, MDP, "make one with maze() or from_env()")
     check_choice("update", update, UPDATES)
-    runs = check_int("runs", runs, maximum=2**31 - 1)
-    episodes = check_int("episodes", episodes, maximum=2**31 - 1)
-    max_steps = check_int("max_steps", max_steps, maximum=2**31 - 1)
-    rates = {"alpha": alpha, "gamma": gamma, "epsilon": epsilon, "explore": explore}
-    rates = {
-        name: check_float(name, rate, minimum=0, maximum=1)
-        for name, rate in rates.items()
-    }
-    check_float("alpha", alpha, above=0, maximum=1)
+    runs = check_int("runs", runs, maximum=_MAX_COUNT)
+    episodes = check_int("episodes", episodes, maximum=_MAX_COUNT)
+    max_steps = check_int("max_steps", max_steps, maximum=_MAX_COUNT)
+    alpha = check_float("alpha", alpha, above=0, maximum=1)
+    gamma = check_float("gamma", gamma, minimum=0, maximum=1)
+    epsilon = check_float("epsilon", epsilon, minimum=0, maximum=1)
+    explore = check_float("explore", explore, minimum=0, maximum=1)
     start, goal = _check_task(mdp, start, goal, max_steps)
-    policy = stack_policies(mdp, options)
-    shape = runs, mdp.n_states, mdp.n_actions + len(policy) * (update != "action")
-    size = 24 * runs * episodes + 8 * shape[0] * shape[1] * shape[2]
-    if size > MAX_RECORD_BYTES:
-        limit = f"the limit is {MAX_RECORD_BYTES / 1e9:.1f} GB"
-        raise ValueError(
-            f"{runs} runs of {episodes} episodes take {size / 1e9:.1f} GB, {limit}: compute fewer runs"
-        )
+    root_seed = _make_seed_sequence(rng)
 
-    from eigenoptions._kernels import learning as kernels
+    # Only some rules learn values of options.
+    policies = stack_policies(mdp, options)
+    n_choices = mdp.n_actions
+    if update != "action":
+        n_choices += len(policies)
+    _check_size(runs, episodes, mdp.n_states * n_choices)
 
-    root = _make_seed_sequence(rng)
-    tables = make_tables(mdp, policy, option_chance, stop_chance)
-    choices = tables[1]
-    task, learning_rates = kernels.Task(start, goal, max_steps), kernels.Rates(**rates)
-    # Of each episode first the learning, then the evaluation.
-    q, returns = np.zeros(shape), np.empty((runs, episodes, 2))
-    steps = np.empty(returns.shape, dtype=np.int32)
-    # In pieces of about a second, between which learning can be interrupted.
-    piece = max(1, 20_000_000 // max_steps)
+    # Numba is loaded only here: most programs never learn.
+    from eigenoptions._kernels import learning as kernel
+
+    moves, choices = make_tables(mdp, policies, option_chance, stop_chance)
+    task = kernel.Task(start, goal, max_steps)
+    rates = kernel.Rates(alpha, gamma, epsilon, explore)
+    rule = kernel.Rule(
+        has_option_values=update != "action",
+        updates_each_step=update != "smdp",
+    )
+
+    q = np.zeros((runs, mdp.n_states, n_choices))
+    returns = np.empty((runs, episodes, 2))
+    steps = np.empty((runs, episodes, 2), dtype=np.int32)
+
+    # Python cannot interrupt a kernel, so each call takes at most about a second.
+    episodes_per_call = max(1, 20_000_000 // max_steps)
     for i in range(runs):
-        # Child i of the root, without making the children before it.
-        child = np.random.SeedSequence(
-            root.entropy, spawn_key=(*root.spawn_key, i), pool_size=root.pool_size
-        )
-        counter = child.generate_state(1, np.uint64)
-        for low in range(0, episodes, piece):
-            record = (
-                q[i],
-                returns[i, low : low + piece].ravel(),
-                steps[i, low : low + piece].ravel(),
-            )
-            updates = update != "action", update != "smdp"
-            kernels.learn(*tables, task, learning_rates, counter, *record, *updates)
+        counter = _seed_run(root_seed, i)
+        for first in range(0, episodes, episodes_per_call):
+            part = slice(first, first + episodes_per_call)
+            run = kernel.Run(counter, q[i], returns[i, part], steps[i, part])
+            kernel.learn(moves, choices, task, rates, rule, run)
         if progress is not None:
             progress(i + 1, runs)
+
+    if option_chance is not None:
+        option_chance = choices.option_chance
     settings = {
         "update": update,
-        "n_options": len(policy),
+        "n_options": len(policies),
         "episodes": episodes,
         "max_steps": max_steps,
-    }
-    settings |= rates | {
-        "option_chance": None if option_chance is None else choices.option_chance,
+        "alpha": alpha,
+        "gamma": gamma,
+        "epsilon": epsilon,
+        "explore": explore,
+        "option_chance": option_chance,
         "stop_chance": choices.stop_chance,
         "start": start,
         "goal": goal,
+        "rng": root_seed.entropy,
+        "spawn_key": list(root_seed.spawn_key),
     }
-    settings |= {"rng": root.entropy, "spawn_key": list(root.spawn_key)}
     return LearningRecord(
-        returns[:, :, 1],
-        returns[:, :, 0],
-        steps[:, :, 0],
-        steps[:, :, 1],
-        set_readonly(q),
-        settings,
+        returns=returns[:, :, kernel.EVALUATION],
+        learning_returns=returns[:, :, kernel.LEARNING],
+        steps=steps[:, :, kernel.LEARNING],
+        evaluation_steps=steps[:, :, kernel.EVALUATION],
+        # Nobody else holds the values, which may be large: the record need not copy.
+        q=set_readonly(q),
+        settings=settings,
     )
-
-
-def _make_seed_sequence(rng: Any) -> np.random.SeedSequence:
-    if isinstance(rng, np.random.SeedSequence):
-        return rng
-    if isinstance(rng, np.random.Generator):
-        return np.random.SeedSequence([int(x) for x in rng.integers(2**32, size=4)])
-    return np.random.SeedSequence(check_int("rng", rng, 0))
 
 
 def _check_task(
     mdp: MDP, start: int | None, goal: int | None, max_steps: int
 ) -> tuple[int, int]:
-    """Start and goal of a task that can be learned."""
+    """Start and goal of a task, which must be possible to learn."""
     task = mdp.with_task(start, goal)
-    if task.start is None or task.goal is None:
-        name = "start" if task.start is None else "goal"
+    if task.start is None:
         raise ValueError(
-            f"the MDP has no {name}: give {name}=, or a task: mdp.with_task(start=, goal=)"
+            "the MDP has no start: give start=, or a task: mdp.with_task(start=, goal=)"
+        )
+    if task.goal is None:
+        raise ValueError(
+            "the MDP has no goal: give goal=, or a task: mdp.with_task(start=, goal=)"
         )
     if task.start == task.goal:
         raise ValueError(
-            f"start and goal are both state {task.goal}: choose two, mdp.with_task(start=, goal=)"
+            f"start and goal are both state {task.goal}: choose two, "
+            "mdp.with_task(start=, goal=)"
         )
-    shortest = distance(task, task.start, task.goal)
-    if shortest is None:
+
+    n_moves = distance(task, task.start, task.goal)
+    if n_moves is None:
         raise ValueError(
-            f"goal {task.goal} cannot be reached from start {task.start}: choose another pair"
+            f"goal {task.goal} cannot be reached from start {task.start}: "
+            "choose another pair"
         )
-    if shortest > max_steps:
-        log.warning(
+    if n_moves > max_steps:
+        logger.warning(
             "the goal is %d steps away: no episode of %d steps can reach it",
-            shortest,
+            n_moves,
             max_steps,
         )
     return task.start, task.goal
+
+
+def _check_size(runs: int, episodes: int, n_values: int) -> None:
+    """Raise ValueError if the record of the runs would not fit into memory."""
+    # Of each episode two returns (float64) and two numbers of steps (int32).
+    n_bytes = runs * (24 * episodes + 8 * n_values)
+    if n_bytes > _MAX_RECORD_BYTES:
+        raise ValueError(
+            f"{runs} runs of {episodes} episodes take {n_bytes / 1e9:.1f} GB, "
+            f"the limit is {_MAX_RECORD_BYTES / 1e9:.1f} GB: compute fewer runs"
+        )
+
+
+def _make_seed_sequence(
+    rng: int | np.random.Generator | np.random.SeedSequence,
+) -> np.random.SeedSequence:
+    """The seed sequence whose children are the seeds of runs."""
+    if isinstance(rng, np.random.SeedSequence):
+        return rng
+    if isinstance(rng, np.random.Generator):
+        return np.random.SeedSequence(rng.integers(2**32, size=4).tolist())
+    return np.random.SeedSequence(check_int("rng", rng, 0))
+
+
+def _seed_run(root: np.random.SeedSequence, i: int) -> NDArray[np.uint64]:
+    """``(1,)`` counter at which the random numbers of run i begin.
+
+    It is drawn from child i of the root. ``root.spawn`` would make all children before
+    it as well, and count them in the root, which belongs to the caller.
+    """
+    child = np.random.SeedSequence(
+        root.entropy,
+        spawn_key=(*root.spawn_key, i),
+        pool_size=root.pool_size,
+    )
+    return child.generate_state(1, np.uint64).astype(np.uint64)

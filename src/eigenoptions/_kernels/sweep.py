@@ -1,30 +1,54 @@
-"""Values of options in large deterministic tables; `options.solver` has the same for small ones in NumPy."""
+"""Values of options in large deterministic tables, by sweeps over the states.
+
+`options.solver` has the same for small tables, in NumPy.
+"""
 
 from __future__ import annotations
 
-from eigenoptions._kernels import compile_kernel
+from eigenoptions._kernels.compilation import compile_kernel
+from eigenoptions._types import FloatArray, IntegerArray
 
 
 @compile_kernel
-def raise_arrival_values(successors, potentials, gamma, arrival):  # type: ignore[no-untyped-def]
-    """Raise `arrival` (S, m) to the least fixed point of ``x = (1 - gamma) e + gamma max(e, max_a x(next))``.
+def raise_arrival_values(
+    successors: IntegerArray,
+    potentials: FloatArray,
+    gamma: float,
+    arrival: FloatArray,
+) -> None:
+    """Raise the values of arriving in a state to those of the best way on from there.
 
-    States are visited in their order and backwards, in turns, until nothing rises; `successors` (S, A) are the next
-    states, `potentials` (S, m) the values e at which `arrival` begins.
+    The result is the least fixed point of
+    ``x(s) = (1 - gamma) e(s) + gamma max(e(s), max_a x(successor of s by a))``.
+
+    Parameters
+    ----------
+    successors : (S, A) array
+        Next state of each action in each state.
+    potentials : (S, m) array
+        Potentials e, one column per purpose.
+    gamma : float
+        Discount.
+    arrival : (S, m) array
+        Values x, which are raised in place. They begin at the potentials.
     """
     n_states, n_actions = successors.shape
     n_potentials = potentials.shape[1]
-    rising, forward = True, True
-    while rising:
-        rising = False
+
+    # States are visited in their order and backwards, in turns: values travel far in
+    # one sweep, whichever way they have to go.
+    is_rising = True
+    is_forward = True
+    while is_rising:
+        is_rising = False
         for i in range(n_states):
-            s = i if forward else n_states - 1 - i
+            s = i if is_forward else n_states - 1 - i
             for j in range(n_potentials):
                 best = potentials[s, j]
                 for a in range(n_actions):
                     best = max(best, arrival[successors[s, a], j])
-                new = (1.0 - gamma) * potentials[s, j] + gamma * best
-                if new > arrival[s, j]:
-                    arrival[s, j] = new
-                    rising = True
-        forward = not forward
+                value = (1.0 - gamma) * potentials[s, j] + gamma * best
+                if value > arrival[s, j]:
+                    arrival[s, j] = value
+                    is_rising = True
+        is_forward = not is_forward

@@ -1,157 +1,270 @@
-"""Random walks over actions and options in a table: for a number of steps, or until all states are touched.
+"""Random walks over actions and options in a table (paper, Section 5.1 and Appendix B).
 
-Each decision is for a primitive action or for an available option; options run to their end, or stop by chance (paper,
-Section 5.1 and Appendix B). `choose` is the one place where a decision is drawn, here and in the learning kernel.
+A walk lasts for a number of steps, or until it has touched all states. In plain words::
 
-Random numbers are SplitMix64: number n of a stream is ``mix(seed + n * GOLDEN)``, so a walk is a pure function of its
-seed. A choice of one in n takes the low 32 bits, a probability the high 32, a successor the high 53.
+    while there are steps left:
+        if an episode begins:  draw its first state
+        if an option is running here:  follow it, or stop it by chance
+        if no option is running:  choose an action, or an option that is available
+        take the action
+        if the next state is the goal, or the episode is too long:  end the episode
+        if the next state is touched for the first time:  note how long that took
+
+A walk that continues after touching a state g is, up to then, the walk that stops at g.
+So one walk gives the steps from its start to every goal.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._kernels import compile_helper, compile_kernel
+from eigenoptions._kernels.compilation import compile_helper, compile_kernel
+from eigenoptions._kernels.random_numbers import (
+    draw,
+    happens,
+    pick_index,
+    scale_to_unit,
+)
+from eigenoptions._types import FloatArray, IntegerArray
 
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
-_11, _27, _30, _31, _32 = (np.uint64(k) for k in (11, 27, 30, 31, 32))
-_LOW = np.uint64(0xFFFFFFFF)
+_32 = np.uint64(32)
 
 
 class Moves(NamedTuple):
-    """Dynamics: csr rows p(. | s, a) of ``(S * A, S)`` with cumulative sums as data, and the number of actions A."""
+    """Dynamics of a table with S states: csr rows p(. | s, a) of ``(S * A, S)``.
 
-    indptr: NDArray[Any]
-    indices: NDArray[Any]
-    cumulative: NDArray[np.float64]
+    Attributes
+    ----------
+    indptr, indices : integer arrays
+        Structure of the csr matrix. Row ``s * A + a`` holds the successors of action a
+        in state s.
+    cumulative : float array
+        Cumulative sums of the probabilities of each row.
+    n_actions : int
+        Number of actions A.
+    """
+
+    indptr: IntegerArray
+    indices: IntegerArray
+    cumulative: FloatArray
     n_actions: int
 
 
 class Choices(NamedTuple):
-    """Options ``policy (S, n)``, the csr list of those available in each state, and the probabilities of a decision.
+    """Options of a walk, and the probabilities of its decisions.
 
-    Options of state s are ``available[first[s]:first[s + 1]]``. A negative `option_chance` is a uniform choice over
-    actions and options.
+    Attributes
+    ----------
+    policy : (S, n) integer array
+        Action of each option in each state, negative where it terminates.
+    first, available : integer arrays
+        The options that are available in state s are
+        ``available[first[s]:first[s + 1]]``.
+    option_chance : float
+        Probability that a decision is for an option, where one is available. A negative
+        number stands for a uniform choice over actions and options.
+    stop_chance : float
+        Probability that a running option is stopped before each of its further steps.
     """
 
-    policy: NDArray[Any]
-    first: NDArray[Any]
-    available: NDArray[Any]
+    policy: IntegerArray
+    first: IntegerArray
+    available: IntegerArray
     option_chance: float
     stop_chance: float
 
 
 class Episodes(NamedTuple):
-    """States that episodes start in, `goal` (-1: none), and most steps."""
+    """Where episodes begin and end.
 
-    starts: NDArray[Any]
+    Attributes
+    ----------
+    starts : integer array
+        States that an episode may start in, all equally likely.
+    goal : int
+        State in which an episode ends; -1 if there is none.
+    limit : int
+        Steps after which an episode ends.
+    """
+
+    starts: IntegerArray
     goal: int
     limit: int
 
 
-@compile_helper
-def mix(z):  # type: ignore[no-untyped-def]
-    """Random number of a counter."""
-    z = (z ^ (z >> _30)) * _MIX_1
-    z = (z ^ (z >> _27)) * _MIX_2
-    return z ^ (z >> _31)
+class Place(NamedTuple):
+    """How far a walk has come: what `wander` returns, and continues from.
+
+    Attributes
+    ----------
+    state : int
+        Current state; -1 where a new episode begins.
+    option : int
+        Option that is running, or -1.
+    age : int
+        Steps of the episode so far.
+    n_untouched : int
+        Number of states that the walk has still to touch.
+    touch_steps : float
+        Sum of the ages at which states were touched.
+    """
+
+    state: int
+    option: int = -1
+    age: int = 0
+    n_untouched: int = 0
+    touch_steps: float = 0.0
+
+
+class Trace(NamedTuple):
+    """Transitions that `wander` writes down, one per step; empty arrays: none."""
+
+    state: NDArray[np.int64]
+    action: NDArray[np.int64]
+    next_state: NDArray[np.int64]
 
 
 @compile_helper
-def random_index(x, n):  # type: ignore[no-untyped-def]
-    """Number in 0..n-1 from the low half of x."""
-    return np.int64(((x & _LOW) * np.uint64(n)) >> _32)
+def choose(
+    number: np.uint64, n_actions: int, n_options: int, option_chance: float
+) -> int:
+    """Draw a decision: an action 0..n_actions-1, or n_actions + i for the i-th option.
 
-
-@compile_helper
-def bernoulli(x, probability):  # type: ignore[no-untyped-def]
-    """True with this probability, from the high half of x."""
-    return np.float64(x >> _32) < probability * 2.0**32
-
-
-@compile_helper
-def choose(x, n_actions, n_options, option_chance):  # type: ignore[no-untyped-def]
-    """Decision of a walk: an action 0..n_actions-1, or n_actions + i for the i-th available option."""
+    This is the one place where a random decision is drawn, here and while learning.
+    """
     if option_chance < 0.0:
-        return random_index(x, n_actions + n_options)
-    if n_options > 0 and bernoulli(x, option_chance):
-        return n_actions + random_index(x, n_options)
-    return random_index(x, n_actions)
+        return pick_index(number, n_actions + n_options)
+    if n_options > 0 and happens(number, option_chance):
+        return n_actions + pick_index(number, n_options)
+    return pick_index(number, n_actions)
 
 
 @compile_helper
-def sample_successor(row, indptr, indices, cumulative, x):  # type: ignore[no-untyped-def]
-    """Successor of a stochastic action: the first entry of its row whose cumulative sum exceeds a uniform number."""
-    u = np.float64(x >> _11) * 2.0**-53
-    low, high = np.int64(indptr[row]), np.int64(indptr[row + 1]) - 1
+def take_action(
+    counter: np.uint64, moves: Moves, state: int, action: int
+) -> tuple[np.uint64, int]:
+    """Take an action: the counter and the next state.
+
+    The counter advances if the action is stochastic.
+    """
+    row = state * moves.n_actions + action
+    low = moves.indptr[row]
+    high = moves.indptr[row + 1] - 1
+    if low == high:
+        return counter, moves.indices[low]
+
+    # The first successor whose cumulative sum exceeds a uniform number, by bisection.
+    counter, number = draw(counter)
+    threshold = scale_to_unit(number)
     while low < high:
         middle = (low + high) // 2
-        if u < cumulative[middle]:
+        if threshold < moves.cumulative[middle]:
             high = middle
         else:
             low = middle + 1
-    return indices[low]
+    return counter, moves.indices[low]
+
+
+@compile_helper
+def _decide(
+    number: np.uint64, choices: Choices, state: int, n_actions: int
+) -> tuple[int, int]:
+    """Draw a decision: the action to take, and the option, or -1 if there is none."""
+    first = choices.first[state]
+    n_options = choices.first[state + 1] - first
+
+    option_chance = choices.option_chance
+    if option_chance < 0.0:
+        option_chance = n_options / (n_actions + n_options)
+
+    choice = choose(number, n_actions, n_options, option_chance)
+    if choice < n_actions:
+        return choice, -1
+    option = choices.available[first + choice - n_actions]
+    return choices.policy[state, option], option
 
 
 @compile_kernel
-def wander(  # type: ignore[no-untyped-def]
-    moves, choices, episodes, place, counter, n_steps, touched, state, action, after
-):
-    """Walk on for `n_steps` or until no state is left to touch; the sum of the steps until the states touched now.
+def wander(
+    moves: Moves,
+    choices: Choices,
+    episodes: Episodes,
+    place: Place,
+    counter: NDArray[np.uint64],
+    n_steps: int,
+    touched: NDArray[np.uint8],
+    trace: Trace,
+) -> Place:
+    """Walk on for `n_steps`, or until no state is left to touch.
 
-    A walk that continues after touching g is, up to then, the walk that stops at g. So one walk gives the steps from
-    its start to every goal. Kept from call to call: `place`, [state (-1: a new episode begins), running option or -1,
-    steps of the episode, states left to touch], `counter` (1,) of random numbers, and `touched` (S,), or (0,) where
-    touches do not count. Transitions go into `state`, `action`, `after` (n_steps,), unless these are (0,).
+    Parameters
+    ----------
+    moves, choices, episodes
+        Dynamics, options, and where episodes begin and end.
+    place : Place
+        Where the walk stands.
+    counter : (1,) array
+        Counter of the random numbers; it is advanced.
+    n_steps : int
+        Most steps of this call.
+    touched : (S,) array
+        1 for each state that the walk has touched; it is updated. Empty: touches do not
+        count.
+    trace : Trace
+        Arrays (n_steps,) that the transitions are written to, or empty ones.
+
+    Returns
+    -------
+    Place
+        Where the walk stands now.
     """
-    indptr, indices, cumulative, n_actions = moves
-    policy, first, available, option_chance, stop_chance = choices
-    starts, goal, limit = episodes
-    s, o, age, left = place[0], place[1], place[2], place[3]
-    z, total = counter[0], 0.0
-    records, counts = len(state) > 0, len(touched) > 0
+    state, option, age, n_untouched, touch_steps = place
+    n_actions = moves.n_actions
+    position = counter[0]
+    writes = len(trace.state) > 0
+    counts_touches = len(touched) > 0
+
     for i in range(n_steps):
-        if s < 0:
-            z += GOLDEN
-            s = np.int64(starts[random_index(mix(z) >> _32, len(starts))])
-            o, age = np.int64(-1), np.int64(0)
-        if o >= 0 and policy[s, o] >= 0 and stop_chance > 0.0:
-            z += GOLDEN
-            o = np.int64(-1) if bernoulli(mix(z), stop_chance) else o
-        if o < 0 or policy[s, o] < 0:
-            z += GOLDEN
-            n_options = first[s + 1] - first[s]
-            use = (
-                option_chance
-                if option_chance >= 0.0
-                else n_options / (n_actions + n_options)
-            )
-            a, o = choose(mix(z), n_actions, n_options, use), np.int64(-1)
-            if a >= n_actions:
-                o = np.int64(available[first[s] + a - n_actions])
-                a = np.int64(policy[s, o])
-        else:
-            a = np.int64(policy[s, o])
-        row = s * n_actions + a
-        t = np.int64(indices[indptr[row]])
-        if indptr[row + 1] - indptr[row] > 1:
-            z += GOLDEN
-            t = np.int64(sample_successor(row, indptr, indices, cumulative, mix(z)))
+        if state < 0:
+            position, number = draw(position)
+            state = episodes.starts[pick_index(number >> _32, len(episodes.starts))]
+            option = -1
+            age = 0
+
+        # A running option ends where its policy terminates, or by chance.
+        action = -1
+        if option >= 0:
+            action = choices.policy[state, option]
+        if action >= 0 and choices.stop_chance > 0.0:
+            position, number = draw(position)
+            if happens(number, choices.stop_chance):
+                action = -1
+
+        if action < 0:
+            position, number = draw(position)
+            action, option = _decide(number, choices, state, n_actions)
+
+        position, next_state = take_action(position, moves, state, action)
         age += 1
-        if records:
-            state[i], action[i], after[i] = s, a, t
-        s = np.int64(-1) if t == goal or age >= limit else t
-        if counts and touched[t] == 0:
-            touched[t] = 1
-            left -= 1
-            total += age
-            if left == 0:
+        if writes:
+            trace.state[i] = state
+            trace.action[i] = action
+            trace.next_state[i] = next_state
+
+        if next_state == episodes.goal or age >= episodes.limit:
+            state = -1
+        else:
+            state = next_state
+
+        if counts_touches and touched[next_state] == 0:
+            touched[next_state] = 1
+            n_untouched -= 1
+            touch_steps += age
+            if n_untouched == 0:
                 break
-    place[0], place[1], place[2], place[3] = s, o, age, left
-    counter[0] = z
-    return total
+
+    counter[0] = position
+    return Place(state, option, age, n_untouched, touch_steps)

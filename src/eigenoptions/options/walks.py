@@ -55,7 +55,7 @@ def walk(
     >>> walk(maze("S.G"), 4, rng=1).next_obs.tolist()
     [0, 1, 1, 1]
     """
-    from eigenoptions._kernels.walking import Episodes, wander
+    from eigenoptions._kernels.walking import Episodes, Place, Trace, wander
 
     steps = check_int("steps", steps)
     limit = (
@@ -69,27 +69,22 @@ def walk(
             [s for s in range(mdp.n_states) if s != mdp.goal or mdp.n_states == 1]
         )
     episodes = Episodes(starts, -1 if mdp.goal is None else mdp.goal, limit)
-    tables = make_tables(mdp, stack_policies(mdp, options), option_chance, stop_chance)
-    place = np.array(
-        [
-            -1 if begin is None else check_int("begin", begin, 0, mdp.n_states - 1),
-            -1,
-            0,
-            0,
-        ]
-    )
+    policies = stack_policies(mdp, options)
+    moves, choices = make_tables(mdp, policies, option_chance, stop_chance)
+    place = Place(state=-1)
+    if begin is not None:
+        place = Place(state=check_int("begin", begin, 0, mdp.n_states - 1))
     counter = make_generator(rng).integers(2**64, size=1, dtype=np.uint64)
     state, action, after = (np.empty(steps, dtype=np.int64) for _ in range(3))
     wander(
-        *tables,
+        moves,
+        choices,
         episodes,
         place,
         counter,
-        steps,
-        np.empty(0, dtype=np.uint8),
-        state,
-        action,
-        after,
+        n_steps=steps,
+        touched=np.empty(0, dtype=np.uint8),
+        trace=Trace(state, action, after),
     )
     terminated = after == episodes.goal
     return Transitions(*map(set_readonly, (state, action, after, terminated)))
@@ -104,30 +99,28 @@ def visit_states(
     piece: int = 20_000_000,
 ) -> tuple[float, int]:
     """Walk until all states are marked in `touched` (S,), or `max_steps`: sum of the steps of first visits, steps."""
-    from eigenoptions._kernels.walking import Episodes, wander
+    from eigenoptions._kernels.walking import Episodes, Place, Trace, wander
 
-    endless = Episodes(np.zeros(1, dtype=np.int64), -1, 2**63 - 1)
+    moves, choices = tables
+    endless = Episodes(np.zeros(1, dtype=np.int64), goal=-1, limit=2**63 - 1)
+    nothing = np.empty(0, dtype=np.int64)
+    counter = np.array([seed], dtype=np.uint64)
     touched[start] = 1
-    place, counter = (
-        np.array([start, -1, 0, (touched == 0).sum()]),
-        np.array([seed], dtype=np.uint64),
-    )
-    total, nothing = 0.0, np.empty(0, dtype=np.int64)
+    place = Place(start, n_untouched=int((touched == 0).sum()))
+
     # In pieces of about a second, between which the walk can be interrupted.
-    while place[3] and place[2] < max_steps:
-        n_steps = min(piece, max_steps - int(place[2]))
-        total += wander(
-            *tables,
+    while place.n_untouched and place.age < max_steps:
+        place = wander(
+            moves,
+            choices,
             endless,
             place,
             counter,
-            n_steps,
-            touched,
-            nothing,
-            nothing,
-            nothing,
+            n_steps=min(piece, max_steps - place.age),
+            touched=touched,
+            trace=Trace(nothing, nothing, nothing),
         )
-    return total, int(place[2])
+    return place.touch_steps, place.age
 
 
 def stack_policies(mdp: MDP, options: OptionSet | None) -> NDArray[np.int32]:
