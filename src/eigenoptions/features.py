@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
 from eigenoptions._registry import feature_maps
+from eigenoptions._splitmix import GOLDEN, mix_bits
 from eigenoptions._validation import check_csr, check_int
 
 __all__ = ["OneHot", "Raw", "Bits", "Fourier", "Tiles"]
@@ -402,9 +403,8 @@ class Tiles(BoundedMap):
         else:
             hashed = np.broadcast_to(grid, (n, self.tilings)).astype(np.uint64)
             for j in range(width):
-                hashed = _mix_bits(
-                    np.bitwise_xor(hashed, tile[:, :, j].astype(np.uint64))
-                )
+                hashed = np.bitwise_xor(hashed, tile[:, :, j].astype(np.uint64))
+                hashed = mix_bits(hashed + GOLDEN)
             index = (hashed % np.uint64(self.size)).astype(np.int64)
         bounds = np.arange(n + 1) * self.tilings
         ones = csr_array(
@@ -452,11 +452,3 @@ def _shorten(x: float) -> float:
     """A float without the digits that come from float32: -0.07 and not -0.07000000029802322."""
     short = f"{x:.7g}"
     return float(short) if np.float32(short) == np.float32(x) else x
-
-
-def _mix_bits(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """SplitMix64: hash numbers so that tiles spread evenly."""
-    z = z + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
