@@ -3,11 +3,12 @@
 
 Find them, and choose them as actions.
 
-Needs ``pip install 'eigenoptions[atari]'``. The paper collects 25,000 new transitions; so does ``python
-examples/atari_options.py 25000``, in half a minute.
+Needs ``pip install 'eigenoptions[atari]'``. The paper collects 25,000 new
+transitions; so does ``python examples/atari_options.py 25000``, in half a
+minute.
 
-In the picture: the height of Freeway's chicken after each of twenty random decisions; an option takes one or a few
-frames, an action one.
+In the picture: the height of Freeway's chicken after each of twenty random
+decisions; an option takes one or a few frames, an action one.
 """
 
 import sys
@@ -18,31 +19,56 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import eigenoptions as eo
-from eigenoptions.atari import Ram, collect_ram, published_starts, ram_options
+from eigenoptions.atari import (
+    Ram,
+    collect_ram,
+    published_starts,
+    ram_options,
+)
 from eigenoptions.spectra.incidence import feature_spectrum
 
-n = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
+n_transitions = 1_000
+if len(sys.argv) > 1:
+    n_transitions = int(sys.argv[1])
+
+# The features are the bits of the memory; their eigenvectors come from samples.
 transitions = collect_ram(
-    "Freeway", published_starts("Freeway"), n, max_episode_frames=n
+    "Freeway",
+    published_starts("Freeway"),
+    n_transitions,
+    max_episode_frames=n_transitions,
 )
 spectrum = feature_spectrum(transitions, Ram(), whiten=False)
+
 env = gym.make(
-    "ALE/Freeway-v5", obs_type="ram", frameskip=1, repeat_action_probability=0.0
+    "ALE/Freeway-v5",
+    obs_type="ram",
+    frameskip=1,
+    repeat_action_probability=0.0,
 )
 options = ram_options(spectrum, env)
 print(options)
 
+# Choose at random among the actions and the first forty options.
 agent = eo.OptionsWrapper(env, options[:40], max_duration=100)
+rng = np.random.default_rng(0)
 obs, info = agent.reset(seed=0)
-rng, heights = np.random.default_rng(0), [int(obs[14])]
+HEIGHT = 14  # the byte of the memory that holds it
+heights = [int(obs[HEIGHT])]
 for _ in range(20):
-    action = int(rng.choice(np.flatnonzero(info["action_mask"])))
+    available = np.flatnonzero(info["action_mask"])
+    action = int(rng.choice(available))
     obs, reward, terminated, truncated, info = agent.step(action)
-    heights.append(int(obs[14]))
-    name = options.labels[info["option"]] if info["option"] >= 0 else f"action {action}"
-    print(f"{name:9} {info['duration']:3} frames, chicken at height {heights[-1]}")
+    heights.append(int(obs[HEIGHT]))
+
+    name = f"action {action}"
+    if info["option"] >= 0:
+        name = options.labels[info["option"]]
+    print(
+        f"{name:9} {info['duration']:3} frames, chicken at height {heights[-1]}"
+    )
 
 figure, ax = plt.subplots()
-ax.step(range(21), heights, where="post")
+ax.step(range(len(heights)), heights, where="post")
 ax.set(xlabel="decision", ylabel="height of the chicken")
 figure.savefig("atari-options.svg")

@@ -5,10 +5,9 @@ States seen against steps, with options and without.
 
 ``python examples/exploration.py 30`` averages over 30 seeds (20 seconds).
 
-In the picture: options chosen uniformly see fewer states than actions alone; in one decision of twenty they see more.
+In the picture: options chosen uniformly see fewer states than actions alone; in
+one decision of twenty they see more.
 """
-
-from __future__ import annotations
 
 import sys
 
@@ -18,52 +17,68 @@ import numpy as np
 import eigenoptions as eo
 from eigenoptions.mdp.mazes import rooms_map
 
-CHANCES = {
+OPTION_CHANCES = {
     "actions only": 0.0,
     "options, uniform choice": None,
     "options, 1 decision in 20": 0.05,
 }
 
 
-def seen(
-    mdp: eo.MDP, at: np.ndarray, round_steps: int, chance: float | None, seed: int
+def count_seen_states(
+    mdp: eo.MDP,
+    at_steps: np.ndarray,
+    round_steps: int,
+    option_chance: float | None,
+    seed: int,
 ) -> np.ndarray:
-    """States that a walk has visited by each of the steps `at`."""
+    """Count the states that a walk has visited by each of the steps."""
+    # In each round the walk uses options of the graph that it has seen so far.
     rounds = eo.cycle(
         mdp,
         steps=round_steps,
-        rounds=at[-1] // round_steps,
-        option_chance=chance,
+        rounds=at_steps[-1] // round_steps,
+        option_chance=option_chance,
         rng=seed,
     )
-    visits = np.concatenate(
-        [np.stack([r.transitions.obs, r.transitions.next_obs], axis=1) for r in rounds]
-    )
-    first = np.unique(visits.ravel(), return_index=True)[1] // 2 + 1
-    return np.searchsorted(np.sort(first), at, side="right")
+    visits = []
+    for one_round in rounds:
+        walk = one_round.transitions
+        visits.append(np.stack([walk.obs, walk.next_obs], axis=1))
+
+    # Each step has two visits, of the state before it and of that after it.
+    states = np.concatenate(visits).ravel()
+    _, first_visits = np.unique(states, return_index=True)
+    first_steps = np.sort(first_visits // 2 + 1)
+    return np.searchsorted(first_steps, at_steps, side="right")
 
 
-def main(runs: int) -> None:
-    figure, axes = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
-    mazes = (
-        ("four rooms", "four-rooms", 40),
-        ("nine rooms", rooms_map(3, 3, size=5), 80),
-    )
-    for ax, (name, text, every) in zip(axes, mazes, strict=True):
-        mdp, at = eo.MDP(eo.maze(text).transition, start=0), every * np.arange(1, 101)
-        curves = {}
-        for way, chance in CHANCES.items():
-            curves[way] = np.array(
-                [seen(mdp, at, 10 * every, chance, seed) for seed in range(runs)]
+runs = 4
+if len(sys.argv) > 1:
+    runs = int(sys.argv[1])
+
+# A maze, and every how many steps the seen states are counted.
+mazes = {
+    "four rooms": ("four-rooms", 40),
+    "nine rooms": (rooms_map(3, 3, size=5), 80),
+}
+figure, axes = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
+for ax, (name, (maze, interval)) in zip(axes, mazes.items(), strict=True):
+    mdp = eo.MDP(eo.maze(maze).transition, start=0)
+    at_steps = interval * np.arange(1, 101)
+    curves = {}
+    for label, option_chance in OPTION_CHANCES.items():
+        curve_of_runs = []
+        for seed in range(runs):
+            curve = count_seen_states(
+                mdp, at_steps, 10 * interval, option_chance, seed
             )
-            print(
-                f"{name}: {way:26} {curves[way][:, 49].mean():6.1f} states after {at[49]} steps"
-            )
-        eo.plots.draw_curves(ax, at, curves)
-        ax.set(title=name, xlabel="steps", ylabel="states seen")
-    axes[0].legend()
-    eo.plots.save_figure(figure, "exploration.svg")
+            curve_of_runs.append(curve)
+        curves[label] = np.array(curve_of_runs)
 
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]) if sys.argv[1:] else 4)
+        steps = at_steps[49]
+        n_seen = curves[label][:, 49].mean()
+        print(f"{name}: {label:26} {n_seen:6.1f} states after {steps} steps")
+    eo.plots.draw_curves(ax, at_steps, curves)
+    ax.set(title=name, xlabel="steps", ylabel="states seen")
+axes[0].legend()
+eo.plots.save_figure(figure, "exploration.svg")

@@ -3,8 +3,9 @@
 
 Discover again on the graph that the first options span.
 
-In the picture: above, eigenoptions of four rooms; below, options of the second level. Where first-level options jump
-from anywhere to a few corners, those corners are near everything, and the second level leads to what is still far.
+In the picture: above, eigenoptions of four rooms; below, options of the second
+level. Where first-level options jump from anywhere to a few corners, those
+corners are near everything, and the second level leads to what is still far.
 """
 
 import matplotlib.pyplot as plt
@@ -14,23 +15,30 @@ from eigenoptions.discovery.hierarchy import mdp_with_options
 
 rooms = eo.maze("four-rooms")
 first = eo.discover(rooms, n_options=4)
-# Its actions are the four moves, then the four options.
+
+# The actions of this MDP are the four moves, then the four options.
 wide = mdp_with_options(rooms, first)
+
 # The purposes of its graph, followed by moves alone.
-second = eo.solve(rooms, eo.discover(wide, n_options=4).purposes)
-print(f"{wide!r}\nfirst {first!r}\nsecond {second!r}")
-for name, options in (("first", first), ("second", second), ("both", first + second)):
+purposes = eo.discover(wide, n_options=4).purposes
+second = eo.solve(rooms, purposes)
+
+print(repr(wide))
+print("first", repr(first))
+print("second", repr(second))
+levels = {
+    "first level": first,
+    "second level": second,
+    "both levels": first + second,
+}
+for name, options in levels.items():
     time = eo.diffusion_time(rooms, options, option_chance=0.05)
-    print(
-        f"diffusion time, {name} level{'s' if name == 'both' else ''}: {time:.0f} steps"
-    )
-shown = [
-    (f"level {level}: {o.label}", o.policy)
-    for level, options in ((1, first), (2, second))
-    for o in options
-]
+    print(f"diffusion time, {name}: {time:.0f} steps")
+
 figure, axes = plt.subplots(2, 4, figsize=(8, 4.5), layout="constrained")
-for ax, (title, policy) in zip(axes.flat, shown, strict=True):
-    eo.plots.draw_policy(ax, rooms, policy)
-    ax.set_title(title)
+for i in range(4):
+    eo.plots.draw_policy(axes[0, i], rooms, first[i].policy)
+    axes[0, i].set_title(f"level 1: {first[i].label}")
+    eo.plots.draw_policy(axes[1, i], rooms, second[i].policy)
+    axes[1, i].set_title(f"level 2: {second[i].label}")
 eo.plots.save_figure(figure, "hierarchy.svg")

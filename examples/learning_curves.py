@@ -3,9 +3,10 @@
 
 Returns by episode.
 
-In the picture: four rooms, 30 runs each. Actions alone do not find the goal; options used to explore (the paper's way)
-help Q-learning from the first episodes on. SMDP Q-learning also values the options, intra-option learning learns about
-all of them from every step.
+In the picture: four rooms, 30 runs each. Actions alone do not find the goal;
+options used to explore (the paper's way) help Q-learning from the first
+episodes on. SMDP Q-learning also values the options, intra-option learning
+learns about all of them from every step.
 """
 
 import eigenoptions as eo
@@ -17,13 +18,18 @@ records = {
     "actions only": eo.q_learning(rooms, **size),
     "options to explore": eo.q_learning(rooms, options, **size),
     "SMDP": eo.q_learning(rooms, options, update="smdp", **size),
-    "intra-option": eo.q_learning(rooms, options, update="intra-option", **size),
+    "intra-option": eo.q_learning(
+        rooms, options, update="intra-option", **size
+    ),
 }
+
 for name, record in records.items():
+    # One return per run and episode: shape (30, 60).
+    mean = record.returns.mean()
     last = record.returns[:, -10:].mean()
     print(
-        f"{name:19} mean return {record.returns.mean():.2f}, in the last 10 episodes {last:.2f}"
+        f"{name:19} mean return {mean:.2f}, in the last 10 episodes {last:.2f}"
     )
-eo.plots.save_figure(
-    eo.plots.plot_learning(records, width=6.5, height=3.5), "learning-curves.svg"
-)
+
+figure = eo.plots.plot_learning(records, width=6.5, height=3.5)
+eo.plots.save_figure(figure, "learning-curves.svg")

@@ -3,9 +3,10 @@
 
 A deterministic Gymnasium environment that can be copied is explored exactly.
 
-In the picture: the first room without the key (left part of each map), then both rooms with it. The key lies in the
-lower left corner; digits mark the moves that take it. One of the two options fetches the key and goes through the
-door, the other one stays away from both. No reward was given for either.
+In the picture: the first room without the key (left part of each map), then
+both rooms with it. The key lies in the lower left corner; digits mark the moves
+that take it. One of the two options fetches the key and goes through the door,
+the other one stays away from both. No reward was given for either.
 """
 
 from dataclasses import replace
@@ -14,38 +15,53 @@ import gymnasium as gym
 
 import eigenoptions as eo
 
-# Row, column, has the key. Column 4 is a wall with a door in row 2, which only the key opens; it lies at (4, 0).
-CELLS = [(r, c, 0) for r in range(5) for c in range(4) if (r, c) != (4, 0)]
-CELLS += [(r, c, 1) for r in range(5) for c in range(9) if c != 4 or r == 2]
+KEY = (4, 0)
+DOOR = (2, 4)
+MOVES = [(-1, 0), (0, 1), (1, 0), (0, -1)]
+
+# A state is a row, a column, and whether the agent has the key (0 or 1). The
+# first room has columns 0 to 3. The wall in column 4 has a door, which only the
+# key opens.
+STATES = []
+for row in range(5):
+    for column in range(4):
+        if (row, column) != KEY:
+            STATES.append((row, column, 0))
+for row in range(5):
+    for column in range(9):
+        if column != DOOR[1] or row == DOOR[0]:
+            STATES.append((row, column, 1))
 
 
 class KeyAndDoor(gym.Env):
-    observation_space = gym.spaces.Discrete(len(CELLS))
-    action_space = gym.spaces.Discrete(4)
+    observation_space = gym.spaces.Discrete(len(STATES))
+    action_space = gym.spaces.Discrete(len(MOVES))
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        self.cell = (2, 1, 0)
-        return CELLS.index(self.cell), {}
+        self.state = (2, 1, 0)
+        return STATES.index(self.state), {}
 
     def step(self, action):
-        (row, column, key), (down, right) = (
-            self.cell,
-            ((-1, 0), (0, 1), (1, 0), (0, -1))[action],
-        )
-        to = (row + down, column + right)
-        to = (*to, int(key or to == (4, 0)))
-        self.cell = to if to in CELLS else self.cell
-        return CELLS.index(self.cell), 0.0, False, False, {}
+        row, column, has_key = self.state
+        down, right = MOVES[action]
+        place = (row + down, column + right)
+        if place == KEY:
+            has_key = 1
+
+        # Where there is no such state, there is a wall.
+        next_state = (*place, has_key)
+        if next_state in STATES:
+            self.state = next_state
+        return STATES.index(self.state), 0.0, False, False, {}
 
 
-mdp = replace(
-    eo.from_env(KeyAndDoor()),
-    coords=[(r, c + 6 * k) for r, c, k in CELLS],
-    name="key and door",
-)
+# For the picture, the map with the key stands to the right of the other one.
+coords = [(row, column + 6 * has_key) for row, column, has_key in STATES]
+mdp = eo.from_env(KeyAndDoor())
+mdp = replace(mdp, coords=coords, name="key and door")
 options = eo.discover(mdp, n_options=4)
 print(mdp, options[:2], sep="\n\n")
-eo.plots.save_figure(
-    eo.plots.plot_options(options, columns=2, width=6.5), "own-environment.svg"
-)
+
+figure = eo.plots.plot_options(options, columns=2, width=6.5)
+eo.plots.save_figure(figure, "own-environment.svg")

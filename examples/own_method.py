@@ -3,11 +3,13 @@
 
 Choose potentials, and `solve` turns each into an option.
 
-A potential is one number per state; its differences are the reward. With the decorator ``discovery_method`` and in a
-file of ``discovery/methods``, `discover` and the command line know the method by its name (CONTRIBUTING.md).
+A potential is one number per state; its differences are the reward. With the
+decorator ``discovery_method`` and in a file of ``discovery/methods``,
+`discover` and the command line know the method by its name (CONTRIBUTING.md).
 
-In the picture: four options that lead to the doors, which are the states whose removal takes their neighbours farthest
-apart. To explore with they are worth less than eigenoptions, as the numbers printed show.
+In the picture: four options that lead to the doors, which are the states whose
+removal takes their neighbours farthest apart. To explore with they are worth
+less than eigenoptions, as the numbers printed show.
 """
 
 import numpy as np
@@ -16,28 +18,50 @@ from scipy.sparse.csgraph import shortest_path
 import eigenoptions as eo
 
 
-def doors(mdp, n):
-    """Purposes that lead to the n states whose removal makes the detour around them longest."""
+def measure_detours(mdp):
+    """Mean distance of each state's neighbours if the state is removed."""
     W = eo.graph(mdp).tolil()
-    detour = np.zeros(mdp.n_states)
-    for state in range(mdp.n_states):
-        around = W.rows[state]
-        rest = np.delete(np.arange(mdp.n_states), state)
-        without = shortest_path(W[rest][:, rest].tocsr(), unweighted=True)
-        at = np.searchsorted(rest, around)
-        detour[state] = np.mean(without[np.ix_(at, at)][np.triu_indices(len(at), 1)])
-    goals = np.argsort(-detour, kind="stable")[:n]
-    return [eo.Purpose(np.eye(mdp.n_states)[goal], goal=int(goal)) for goal in goals]
+    states = np.arange(mdp.n_states)
+    detours = np.zeros(mdp.n_states)
+    for state in states:
+        others = np.delete(states, state)
+        rest = W[others][:, others].tocsr()
+        distances = shortest_path(rest, unweighted=True)
+
+        # Neighbours have other numbers where a state is missing.
+        neighbours = np.searchsorted(others, W.rows[state])
+        between = distances[np.ix_(neighbours, neighbours)]
+        pairs = np.triu_indices(len(neighbours), 1)
+        detours[state] = np.mean(between[pairs])
+    return detours
+
+
+def make_door_purposes(mdp, n):
+    """Purposes that lead to the n states with the longest detours."""
+    detours = measure_detours(mdp)
+    goals = np.argsort(-detours, kind="stable")[:n]
+    purposes = []
+    for goal in goals:
+        potential = np.zeros(mdp.n_states)
+        potential[goal] = 1.0
+        purposes.append(eo.Purpose(potential, goal=int(goal)))
+    return purposes
 
 
 rooms = eo.maze("four-rooms")
-options = eo.solve(rooms, doors(rooms, 4), gamma=0.99)
-print(repr(options))
-print("places:", [tuple(rooms.coords[o.termination][0].tolist()) for o in options])
-print(
-    f"diffusion time: {eo.diffusion_time(rooms, options, option_chance=0.05):.0f} steps with these options,"
-)
-print(
-    f"{eo.diffusion_time(rooms, eo.discover(rooms, 4), option_chance=0.05):.0f} with 4 eigenoptions"
-)
-eo.plots.save_figure(eo.plots.plot_options(options), "own-method.svg")
+doors = eo.solve(rooms, make_door_purposes(rooms, 4), gamma=0.99)
+places = []
+for option in doors:
+    (end,) = rooms.coords[option.termination].tolist()
+    places.append(tuple(end))
+print(repr(doors))
+print("places:", places)
+
+eigenoptions = eo.discover(rooms, 4)
+time = eo.diffusion_time(rooms, doors, option_chance=0.05)
+print(f"diffusion time: {time:.0f} steps with these options,")
+time = eo.diffusion_time(rooms, eigenoptions, option_chance=0.05)
+print(f"{time:.0f} with 4 eigenoptions")
+
+figure = eo.plots.plot_options(doors)
+eo.plots.save_figure(figure, "own-method.svg")

@@ -1,12 +1,14 @@
 """From pixels to a trained agent
 ==============================
 
-Skills from frames of a maze, without a reward, then Q-learning explores with them.
+Skills from frames of a maze, without a reward, then Q-learning explores with
+them.
 
-Nothing sees the number of a state, only 78 x 78 grey frames. Needs ``pip install 'eigenoptions[deep]'``.
+Nothing sees the number of a state, only 78 x 78 grey frames. Needs ``pip
+install 'eigenoptions[deep]'``.
 
-In the picture: the first four eigenfunctions that were learned from the frames, drawn over the map, and below them
-the options that climb them.
+In the picture: the first four eigenfunctions that were learned from the frames,
+drawn over the map, and below them the options that climb them.
 """
 
 from collections import defaultdict
@@ -17,52 +19,79 @@ import numpy as np
 
 import eigenoptions as eo
 
-cells, frames = eo.maze("four-rooms").coords, np.zeros((104, 13, 13), dtype=np.uint8)
-frames[:, *cells.T], frames[np.arange(104), *cells.T] = (
-    100,
-    255,
-)  # cells are grey, the agent is white
-frames = np.kron(frames, np.ones((1, 6, 6), dtype=np.uint8))
+# One frame per state: walls are black, cells are grey, the agent is white.
+rooms = eo.maze("four-rooms")
+row, column = rooms.coords.T
+frames = np.zeros((rooms.n_states, 13, 13), dtype=np.uint8)
+frames[:, row, column] = 100
+frames[np.arange(rooms.n_states), row, column] = 255
+
+# Each cell has 6 x 6 pixels.
+frames = frames.repeat(6, axis=1).repeat(6, axis=2)
 
 
 def make_env() -> gym.Env:
+    """Make four rooms with frames as observations."""
     maze = gym.make("eigenoptions/FourRooms-v0", max_episode_steps=500)
-    seen = gym.spaces.Box(0, 255, (78, 78), np.uint8)
-    return gym.wrappers.TransformObservation(maze, frames.__getitem__, seen)
+    space = gym.spaces.Box(0, 255, (78, 78), np.uint8)
+    return gym.wrappers.TransformObservation(maze, frames.__getitem__, space)
 
 
-skills = eo.discover(make_env, 8, features="deep", steps=20_000, training_steps=150)
-for chance in (0.0, 0.1):
-    env = eo.OptionsWrapper(make_env(), skills, option_chance=chance, record_steps=True)
-    rng, q, steps, goals = (
-        np.random.default_rng(0),
-        defaultdict(lambda: np.zeros(4)),
-        0,
-        0,
+def count_goals(skills, option_chance: float) -> int:
+    """Learn for 2,000 steps, and count how often the goal was reached."""
+    env = eo.OptionsWrapper(
+        make_env(), skills, option_chance=option_chance, record_steps=True
     )
-    before, _ = env.reset(seed=env.action_space.seed(0))
-    while steps < 2000:
-        greedy = q[before.tobytes()].any() and rng.random() < 0.5
-        action = q[before.tobytes()].argmax() if greedy else env.action_space.sample()
-        after, reward, goal, late, info = env.step(action)
-        for s, a, r, s2, *_ in info.get("steps") or [(before, action, reward, after)]:
-            q[s.tobytes()][a] += 0.5 * (
-                r + 0.9 * q[s2.tobytes()].max() - q[s.tobytes()][a]
-            )
-        steps, goals = steps + info["duration"], goals + goal
-        before = env.reset()[0] if goal or late else after
-    print(
-        f"2,000 steps, an option in {chance:.0%} of random decisions: goal reached {goals} times"
-    )
+    rng = np.random.default_rng(0)
+    # One value per action, of each frame that was seen.
+    q = defaultdict(lambda: np.zeros(4))
+    n_steps = 0
+    n_goals = 0
+    obs, _ = env.reset(seed=env.action_space.seed(0))
+    while n_steps < 2000:
+        values = q[obs.tobytes()]
+        if values.any() and rng.random() < 0.5:
+            action = values.argmax()
+        else:
+            action = env.action_space.sample()
+        next_obs, reward, terminated, truncated, info = env.step(action)
 
-names, heights, policies = (
-    skills.labels,
-    skills.potential(frames),
-    skills.actions(frames),
+        # Learn from every step inside an option, or from the single action.
+        for step in info.get("steps") or [(obs, action, reward, next_obs)]:
+            before, taken, gain, after, *_ = step
+            values = q[before.tobytes()]
+            target = gain + 0.9 * q[after.tobytes()].max()
+            values[taken] += 0.5 * (target - values[taken])
+
+        n_steps += info["duration"]
+        n_goals += terminated
+        obs = next_obs
+        if terminated or truncated:
+            obs, _ = env.reset()
+    return n_goals
+
+
+skills = eo.discover(
+    make_env,
+    8,
+    features="deep",
+    steps=20_000,
+    training_steps=150,
 )
+for option_chance in (0.0, 0.1):
+    n_goals = count_goals(skills, option_chance)
+    print(
+        f"2,000 steps, an option in {option_chance:.0%} of random decisions: "
+        f"goal reached {n_goals} times"
+    )
+
+potentials = skills.potential(frames)
+policies = skills.actions(frames)
 figure, axes = plt.subplots(2, 4, figsize=(8, 4.5), layout="constrained")
-for column, i in enumerate(range(0, 8, 2)):
-    eo.plots.draw_values(axes[0, column], cells, heights[i])
-    eo.plots.draw_policy(axes[1, column], cells, policies[i])
-    axes[0, column].set_title(names[i])
+for i, (upper, lower) in enumerate(axes.T):
+    # Every second option: the + of each eigenfunction.
+    skill = 2 * i
+    eo.plots.draw_values(upper, rooms.coords, potentials[skill])
+    eo.plots.draw_policy(lower, rooms.coords, policies[skill])
+    upper.set_title(skills.labels[skill])
 eo.plots.save_figure(figure, "pixels.svg")

@@ -3,9 +3,11 @@
 
 ``pip install 'eigenoptions[sb3]'``.
 
-It asks the wrapper which options may start, and so never wastes a decision on one that may not.
+It asks the wrapper which options may start, and so never wastes a decision on
+one that may not.
 
-In the picture: the greedy choice in every state. Arrows are actions, digits options (4 is e2+, 5 is e2-, + above 9).
+In the picture: the greedy choice in every state. Arrows are actions, digits
+options (4 is e2+, 5 is e2-, + above 9).
 """
 
 import gymnasium as gym
@@ -21,40 +23,50 @@ from eigenoptions.agents.sb3 import (
     SMDPMaskableRolloutBuffer,
     prefer_actions,
 )
-from eigenoptions.envs import OptionsWrapper
 
+torch.set_num_threads(1)
+rooms = eo.maze("four-rooms")
+options = eo.discover(rooms, n_options=8)
 
-def main() -> None:
-    torch.set_num_threads(1)
-    rooms = eo.maze("four-rooms")
-    options = eo.discover(rooms, n_options=8)
-    maze = gym.make("eigenoptions/FourRooms-v0", max_episode_steps=500)
-    env = OptionsWrapper(
-        Monitor(maze), options, gamma=0.95
-    )  # Monitor inside: it counts primitive steps
-    size = {"n_steps": 64, "batch_size": 64, "n_epochs": 5, "ent_coef": 0.01}
-    kind = {"rollout_buffer_class": SMDPMaskableRolloutBuffer}
-    agent = MaskablePPO("MlpPolicy", env, 2e-3, gamma=0.95, seed=0, **size, **kind)
-    prefer_actions(agent)  # options are rare at the start
-    agent.learn(2500, callback=SMDPDiscounts())
+# The monitor stands inside, where it counts primitive steps.
+maze = gym.make("eigenoptions/FourRooms-v0", max_episode_steps=500)
+env = eo.OptionsWrapper(Monitor(maze), options, gamma=0.95)
+agent = MaskablePPO(
+    "MlpPolicy",
+    env,
+    learning_rate=2e-3,
+    gamma=0.95,
+    n_steps=64,
+    batch_size=64,
+    n_epochs=5,
+    ent_coef=0.01,
+    rollout_buffer_class=SMDPMaskableRolloutBuffer,
+    seed=0,
+)
+# Options are rare at the start.
+prefer_actions(agent)
+agent.learn(2500, callback=SMDPDiscounts())
 
-    (state, _), over, steps = env.reset(seed=1), False, 0
-    while not over:
-        action, _ = agent.predict(
-            state, deterministic=True, action_masks=env.action_masks()
-        )
-        state, _, terminated, truncated, info = env.step(action)
-        over, steps = terminated or truncated, steps + info["duration"]
-    print(
-        f"{'Reached the goal' if terminated else 'Gave up'} after {steps} steps; shortest path: 20."
+# An episode of greedy choices.
+n_steps = 0
+is_over = False
+state, _ = env.reset(seed=1)
+while not is_over:
+    action, _ = agent.predict(
+        state, deterministic=True, action_masks=env.action_masks()
     )
-    masks = np.vstack([np.ones((4, 104)), options.initiation]).T
-    best, _ = agent.predict(np.arange(104), action_masks=masks, deterministic=True)
-    figure, ax = plt.subplots(figsize=(3.5, 3.5), layout="constrained")
-    eo.plots.draw_policy(ax, rooms.coords, best)
-    ax.set_title("greedy choice")
-    eo.plots.save_figure(figure, "sb3-maskable-ppo.svg")
+    state, _, terminated, truncated, info = env.step(action)
+    n_steps += info["duration"]
+    is_over = terminated or truncated
+outcome = "Reached the goal" if terminated else "Gave up"
+print(f"{outcome} after {n_steps} steps; shortest path: 20.")
 
-
-if __name__ == "__main__":
-    main()
+# In every state, all actions and some of the options are available.
+all_states = np.arange(rooms.n_states)
+action_masks = np.ones((rooms.n_actions, rooms.n_states))
+masks = np.vstack([action_masks, options.initiation]).T
+choices, _ = agent.predict(all_states, action_masks=masks, deterministic=True)
+figure, ax = plt.subplots(figsize=(3.5, 3.5), layout="constrained")
+eo.plots.draw_policy(ax, rooms.coords, choices)
+ax.set_title("greedy choice")
+eo.plots.save_figure(figure, "sb3-maskable-ppo.svg")
