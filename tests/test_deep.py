@@ -284,6 +284,17 @@ def test_components_above_white_noise_are_counted(rank: int) -> None:
         assert count_above_noise(variances, n_samples, d) == min(rank, n_samples)
 
 
+def test_transitions_that_do_not_follow_each_other_are_learned() -> None:
+    """As in a shuffled replay buffer: no pair is two transitions apart."""
+    rng = np.random.default_rng(0)
+    x = rng.random((3_000, 2))
+    y = x + rng.normal(0, 0.05, x.shape)
+    action = np.zeros(3_000, dtype=int)
+    found = learn(Transitions(x, action, y, action > 0), 3, steps=5)
+    assert found.certificate.lag == 1
+    assert (found.values[1:] > 0).all()
+
+
 def test_slow_values_are_taken_at_long_lags() -> None:
     rng = np.random.default_rng(0)
     n = 40_000

@@ -154,6 +154,9 @@ def find_visible_lag(
     min_correlation : float, default=0.3
         An autocorrelation below it would be lost in the noise of the data.
     """
+    if max_lag == 1:
+        return 1
+
     slow = find_slow_functions(subset, features, k, 1, max_pairs=20_000)
     values = slow.values
     if not subset.data.repeating:
