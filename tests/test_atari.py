@@ -1,4 +1,4 @@
-"""Atari: the emulator, memory as features, the protocol of Appendix E, slow directions, options in an environment."""
+"""Atari: the emulator, memory as features, the protocol, slow directions, options."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from eigenoptions.atari import (
     ram_options,
     slow_directions,
 )
-from eigenoptions.atari.emulator import game_name
+from eigenoptions.atari.emulator import find_game_name
 from eigenoptions.atari.slow import find_lasting_bytes, play_randomly
 from eigenoptions.features import features_from_dict, features_to_dict
 from eigenoptions.options import TERMINATE
@@ -33,14 +33,20 @@ from eigenoptions.spectra.incidence import feature_spectrum
 STARTS = [(0,) * 30, (0,) * 20 + (1,) * 60]
 
 
-def make_freeway(**settings: Any) -> Any:
-    how = {
-        "obs_type": "ram",
-        "frameskip": 1,
-        "repeat_action_probability": 0.0,
+def make_freeway(
+    *,
+    obs_type: str = "ram",
+    frameskip: int = 1,
+    repeat_action_probability: float = 0.0,
+    **settings: Any,
+) -> Any:
+    return gymnasium.make(
+        "ALE/Freeway-v5",
+        obs_type=obs_type,
+        frameskip=frameskip,
+        repeat_action_probability=repeat_action_probability,
         **settings,
-    }
-    return gymnasium.make("ALE/Freeway-v5", **how)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +64,10 @@ def spectrum(transitions: eo.Transitions) -> eo.Spectrum:
 
 @pytest.mark.parametrize("game", ["Freeway", "MsPacman"])
 def test_emulator_looking_ahead_leaves_no_trace(game: str) -> None:
-    looking, plain = Emulator(game), Emulator(game)
-    for action in (
-        np.random.default_rng(0).integers(looking.n_actions, size=300).tolist()
-    ):
+    looking = Emulator(game)
+    plain = Emulator(game)
+    rng = np.random.default_rng(0)
+    for action in rng.integers(looking.n_actions, size=300).tolist():
         here = looking.save()
         for _ in looking.try_actions(here):
             pass
@@ -75,14 +81,18 @@ def test_emulator_looking_ahead_leaves_no_trace(game: str) -> None:
 
 def test_emulator_screen_after_restore_shows_that_state() -> None:
     emulator = Emulator("Freeway")
+
+    def find_chicken() -> np.ndarray:
+        """Lines of the picture on which the chicken is seen."""
+        is_yellow = (emulator.screen()[:, 42:52] == [252, 252, 84]).all(axis=2)
+        return is_yellow.any(axis=1)
+
     emulator.replay([1] * 200)
     high = emulator.save()
-    chicken = (emulator.screen()[:, 42:52] == [252, 252, 84]).all(axis=2).any(axis=1)
+    chicken = find_chicken()
     emulator.replay([0] * 5)
     emulator.restore(high)
-    assert np.array_equal(
-        (emulator.screen()[:, 42:52] == [252, 252, 84]).all(axis=2).any(axis=1), chicken
-    )
+    assert np.array_equal(find_chicken(), chicken)
     assert emulator.key(emulator.save()) == emulator.key(high)
 
 
@@ -90,7 +100,8 @@ def test_emulator_step_ends_with_a_life_or_goes_on() -> None:
     """Montezuma's Revenge: walking left from the ladder is a deadly fall."""
     emulator = Emulator("MontezumaRevenge")
     emulator.replay([0] * 60)
-    here, left = emulator.save(), emulator.actions.index("LEFT")
+    here = emulator.save()
+    left = emulator.actions.index("LEFT")
     once = emulator.step(left, 300, one_life=True)
     assert once.ended
     assert once.life_lost == len(once.rams) - 1
@@ -103,19 +114,22 @@ def test_emulator_step_ends_with_a_life_or_goes_on() -> None:
     "spelling",
     ["montezuma_revenge", "ALE/MontezumaRevenge-v5", "MontezumaRevengeNoFrameskip-v4"],
 )
-def test_game_name_accepts_other_spellings(spelling: str) -> None:
-    assert game_name(spelling) == "MontezumaRevenge"
+def test_find_game_name_accepts_other_spellings(spelling: str) -> None:
+    assert find_game_name(spelling) == "MontezumaRevenge"
 
 
 def test_games_have_noop_first() -> None:
     assert Emulator("Backgammon").noop_added
-    assert all(
-        Emulator(game).actions[0] == "NOOP" for game in ("Backgammon", "Pacman", "Pong")
-    )
+    for game in ("Backgammon", "Pacman", "Pong"):
+        assert Emulator(game).actions[0] == "NOOP"
 
 
 def test_missing_ale_py_names_the_extra() -> None:
-    code = "import sys; sys.modules['ale_py'] = None\nimport eigenoptions.atari as a\na.Emulator('Freeway')"
+    code = (
+        "import sys; sys.modules['ale_py'] = None\n"
+        "import eigenoptions.atari\n"
+        "eigenoptions.atari.Emulator('Freeway')\n"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
@@ -151,41 +165,41 @@ def test_ram_features_are_bits_or_bytes_of_the_addresses(
 def test_collect_ram_equals_a_set_of_differences(transitions: eo.Transitions) -> None:
     """The slow twin: play the same random episodes by hand, with a dictionary."""
     seen: dict[bytes, tuple[Any, Any]] = {}
-    emulator, played = Emulator("Freeway"), 0
+    emulator = Emulator("Freeway")
+    n_rounds = 0
     while len(seen) < 600:
         for i, start in enumerate(STARTS):
             emulator.reset()
-            generator = np.random.default_rng(
-                np.random.SeedSequence(0, spawn_key=(played, i))
-            )
+            seed = np.random.SeedSequence(0, spawn_key=(n_rounds, i))
+            random_actions = np.random.default_rng(seed).integers(3, size=300)
             last = emulator.ram()
-            for action in (*start, *generator.integers(3, size=300).tolist()):
+            for action in (*start, *random_actions.tolist()):
                 emulator.act(action)
                 now = emulator.ram()
                 difference = Ram()(now[None]).astype(int) - Ram()(last[None])
                 if difference.any():
                     seen.setdefault(difference.tobytes(), (last, now))
                 last = now
-        played += 1
+        n_rounds += 1
+
     chosen = np.sort(np.random.default_rng(0).choice(len(seen), 600, replace=False))
-    before, after = (
-        np.stack(column)[chosen] for column in zip(*seen.values(), strict=True)
-    )
-    assert np.array_equal(transitions.obs, before)
-    assert np.array_equal(transitions.next_obs, after)
+    before = np.stack([last for last, _ in seen.values()])
+    after = np.stack([now for _, now in seen.values()])
+    assert np.array_equal(transitions.obs, before[chosen])
+    assert np.array_equal(transitions.next_obs, after[chosen])
 
 
 def test_collect_ram_is_the_same_in_parallel_and_differs_by_seed(
     transitions: eo.Transitions,
 ) -> None:
     told: list[tuple[int, int]] = []
+
+    def tell(n_seen: int, n_wanted: int) -> None:
+        told.append((n_seen, n_wanted))
+
     with eo.parallel.using("processes", workers=2):
         again = collect_ram(
-            "Freeway",
-            STARTS,
-            600,
-            max_episode_frames=300,
-            progress=lambda *done: told.append(done),
+            "Freeway", STARTS, 600, max_episode_frames=300, progress=tell
         )
     assert np.array_equal(again.obs, transitions.obs)
     assert told[-1] == (600, 600)
@@ -199,10 +213,9 @@ def test_spectrum_of_memory_has_right_singular_vectors(
     T = Ram()(transitions.next_obs).astype(float) - Ram()(transitions.obs)
     s = np.linalg.svd(T, compute_uv=False)
     rank = np.linalg.matrix_rank(T)
-    values, vectors = (
-        spectrum.values[spectrum.n_zero :][::-1],
-        spectrum.vectors[:, spectrum.n_zero :][:, ::-1],
-    )
+    # Largest first, without those in which no transition went.
+    values = spectrum.values[spectrum.n_zero :][::-1]
+    vectors = spectrum.vectors[:, spectrum.n_zero :][:, ::-1]
     assert len(values) == rank
     np.testing.assert_allclose(np.sqrt(2 * values), s[:rank])
     np.testing.assert_allclose(
@@ -229,9 +242,8 @@ def test_lasting_bytes_separate_the_player_from_traffic_and_echoes() -> None:
     emulator = Emulator("Freeway")
     emulator.replay([1] * 40)
     states = [emulator.save()]
-    at_once, later = (
-        find_lasting_bytes(emulator, states, rest_frames=frames) for frames in (0, 16)
-    )
+    at_once = find_lasting_bytes(emulator, states, rest_frames=0)
+    later = find_lasting_bytes(emulator, states, rest_frames=16)
     assert {4, 14} <= set(at_once)
     assert len(at_once) < 64
     assert 14 in later
@@ -256,34 +268,40 @@ def test_ram_options_come_in_the_order_of_the_paper(spectrum: eo.Spectrum) -> No
     assert len(options) == 2 * (len(spectrum.values) - spectrum.n_zero)
     assert options.labels[:4] == ("#0+", "#0-", "#1+", "#1-")
     assert (np.diff(options.eigenvalues) <= 0).all()
-    assert (
-        np.diff(ram_options(spectrum, "Freeway", smallest_first=True).eigenvalues) >= 0
-    ).all()
+    ascending = ram_options(spectrum, "Freeway", smallest_first=True)
+    assert (np.diff(ascending.eigenvalues) >= 0).all()
     assert options.provenance["game"] == "Freeway"
     assert options.features == Ram()
 
 
 def test_ram_options_equal_trying_every_action(spectrum: eo.Spectrum) -> None:
-    """The slow twin: every action in plain Python; a second environment that never looks ahead stays the same."""
-    env, plain = make_freeway(), make_freeway()
+    """The slow twin: every action in plain Python.
+
+    A second environment, which never looks ahead, stays the same.
+    """
+    env = make_freeway()
+    plain = make_freeway()
     obs, _ = env.reset(seed=0)
     plain.reset(seed=0)
     options = ram_options(spectrum, env)[::16]
     directions = np.stack([option.purpose.potential for option in options])
     for action in np.random.default_rng(0).integers(3, size=20).tolist():
-        here, gains = env.unwrapped.clone_state(), []
+        here = env.unwrapped.clone_state()
+        bits = np.unpackbits(obs, bitorder="little").astype(float)
+        gains = []
         for tried in range(3):
             after = env.unwrapped.step(tried)[0].copy()
             env.unwrapped.restore_state(here)
-            bits = [
-                np.unpackbits(ram, bitorder="little").astype(float)
-                for ram in (after, obs)
-            ]
-            gains.append(directions @ (bits[0] - bits[1]))
-        for option, row in zip(options, np.array(gains).T, strict=True):
+            bits_after = np.unpackbits(after, bitorder="little").astype(float)
+            gains.append(directions @ (bits_after - bits))
+
+        for option, gain in zip(options, np.array(gains).T, strict=True):
             tie = 1e-9 * np.abs(option.purpose.potential).max()
-            best = next(a for a in range(3) if row[a] >= row.max() - tie)
-            assert option.act(obs) == (best if row.max() > tie else TERMINATE)
+            expected = TERMINATE
+            if gain.max() > tie:
+                expected = int(np.flatnonzero(gain >= gain.max() - tie)[0])
+            assert option.act(obs) == expected
+
         obs, *_ = env.step(action)
         assert np.array_equal(obs, plain.step(action)[0])
 
@@ -315,9 +333,11 @@ def test_ram_options_are_actions_of_a_wrapped_environment(
     env = make_freeway(max_num_frames_per_episode=2000)
     wrapped = eo.OptionsWrapper(env, ram_options(spectrum, env)[:8], max_duration=20)
     _, info = wrapped.reset(seed=0)
-    rng, durations = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    durations = []
     for _ in range(30):
-        *_, info = wrapped.step(int(rng.choice(np.flatnonzero(info["action_mask"]))))
+        available = np.flatnonzero(info["action_mask"])
+        *_, info = wrapped.step(int(rng.choice(available)))
         durations.append(info["duration"])
     assert max(durations) > 1
     assert sum(durations) == env.unwrapped.ale.getEpisodeFrameNumber()

@@ -23,7 +23,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from eigenoptions.atari import published_starts
-from eigenoptions.atari.emulator import game_name
+from eigenoptions.atari.emulator import find_game_name
 
 # For each byte of a position the smallest and the largest value, included.
 Box = tuple[tuple[int, int], ...]
@@ -63,7 +63,7 @@ class Game:
 
 def get_game(game: str) -> Game:
     """What is known about a game of the paper, by any spelling of its name."""
-    name = game_name(game)
+    name = find_game_name(game)
     if name not in GAMES:
         raise ValueError(f"game must be one of {', '.join(GAMES)}, got {game!r}")
     return GAMES[name]

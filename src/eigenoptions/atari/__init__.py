@@ -1,10 +1,10 @@
-"""Atari 2600 games: eigenoptions from the memory of an emulator (paper, Section 5.2 and Appendix E).
+"""Atari 2600 games: eigenoptions from the memory of an emulator.
 
-The 1,024 bits of a game's memory are the features; an emulator that can be saved and restored tries every action.
+The features are the 1,024 bits of a game's memory (paper, Section 5.2 and Appendix E).
+The emulator can be saved and restored, so an option tries every action.
+
 Needs ale-py, which brings the games: ``pip install 'eigenoptions[atari]'``.
 """
-
-from __future__ import annotations
 
 from eigenoptions.atari.emulator import Emulator
 from eigenoptions.atari.options import ram_options

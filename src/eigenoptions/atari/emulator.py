@@ -1,7 +1,10 @@
-"""One Atari game as the paper plays it: deterministic, minimal action set, one frame per action (Appendix E).
+"""One Atari game as the paper plays it (Appendix E).
 
-An `Emulator` can be saved and restored exactly, so looking ahead leaves no trace. Games have the names that Gymnasium
-uses, such as ``Freeway`` or ``MontezumaRevenge``. This is the only module that imports ale-py.
+It is deterministic, with the minimal action set and one frame per action. An `Emulator`
+can be saved and restored exactly, so looking ahead leaves no trace. Games have the
+names that Gymnasium uses, such as ``Freeway`` or ``MontezumaRevenge``.
+
+This is the only module that imports ale-py.
 """
 
 from __future__ import annotations
@@ -17,16 +20,24 @@ from numpy.typing import NDArray
 from eigenoptions._validation import check_int, suggest_name
 
 # ALE ends the process when one of these is loaded.
-TWO_PLAYER_GAMES = {"combat", "joust", "maze_craze", "warlords"}
+_TWO_PLAYER_GAMES = {"combat", "joust", "maze_craze", "warlords"}
 
 Bytes = NDArray[np.uint8]
 
 
 class Step(NamedTuple):
-    """What happened while an action was repeated: the reward of each frame, and the memory ``(128,)`` after it.
+    """What happened while an action was repeated.
 
-    `ended` tells whether the game is over, or the life that it was played for is lost; `life_lost` is the first frame
-    in which a life was lost, or -1.
+    Attributes
+    ----------
+    rewards : list of float
+        The reward of each frame.
+    rams : list of array (128,)
+        The memory after each frame.
+    ended : bool
+        Whether the game is over, or the one life that it was played for is lost.
+    life_lost : int
+        The first frame in which a life was lost, or -1.
     """
 
     rewards: list[float]
@@ -36,16 +47,26 @@ class Step(NamedTuple):
 
 
 class Emulator:
-    """One game of the Arcade Learning Environment: no sticky actions, minimal action set.
+    """One game of the Arcade Learning Environment, without sticky actions.
+
+    Parameters
+    ----------
+    game : str
+        Name of the game, such as ``"MontezumaRevenge"``. ``"montezuma_revenge"`` and
+        ``"ALE/MontezumaRevenge-v5"`` are accepted too.
 
     Attributes
     ----------
     game : str
-        Name of the game, as ``"MontezumaRevenge"``. ``"montezuma_revenge"`` and ``"ALE/MontezumaRevenge-v5"`` are
-        accepted too.
+        Name of the game, as Gymnasium uses it.
     actions : tuple of str
-        Names of the actions; an action is its index here. NOOP is the first: Backgammon and VideoCheckers do not have
-        it in their minimal set, and it is put before the others (`noop_added`).
+        Names of the actions of the minimal set; an action is its index here. NOOP is
+        the first.
+    n_actions : int
+        Number of actions.
+    noop_added : bool
+        Whether NOOP was put before the minimal set, which does not have it. So it is in
+        Backgammon and VideoCheckers.
 
     Examples
     --------
@@ -62,23 +83,30 @@ class Emulator:
     """
 
     def __init__(self, game: str) -> None:
-        ale_py = import_ale_py()
-        self.game = game_name(game)
-        ale = self._ale = ale_py.ALEInterface()
-        ale.setFloat("repeat_action_probability", 0.0)
-        ale.setInt("frame_skip", 1)
+        ale_py = _import_ale_py()
+        self.game = find_game_name(game)
+
+        self._ale = ale_py.ALEInterface()
+        self._ale.setFloat("repeat_action_probability", 0.0)
+        self._ale.setInt("frame_skip", 1)
         # No random number is drawn without sticky actions; the seed only silences ALE.
-        ale.setInt("random_seed", 0)
-        ale.loadROM(ale_py.roms.get_rom_path(_rom_ids()[self.game]))
-        minimal, noop = tuple(ale.getMinimalActionSet()), ale_py.Action.NOOP
-        self.noop_added = noop not in minimal
-        self._codes = (noop, *minimal) if self.noop_added else minimal
-        self.actions: tuple[str, ...] = tuple(code.name for code in self._codes)
+        self._ale.setInt("random_seed", 0)
+        rom_id = _list_rom_ids()[self.game]
+        self._ale.loadROM(ale_py.roms.get_rom_path(rom_id))
+
+        codes = tuple(self._ale.getMinimalActionSet())
+        noop = ale_py.Action.NOOP
+        self.noop_added = noop not in codes
+        if self.noop_added:
+            codes = (noop, *codes)
+        self._codes = codes
+        self.actions: tuple[str, ...] = tuple(code.name for code in codes)
         self.n_actions = len(self.actions)
+
         # Whether the picture that ALE holds belongs to the present state.
         self._picture_is_current = False
-        # ALE's reset_game leaves traces in the memory, so `reset` restores this state instead.
-        self._first = ale.cloneState()
+        # ALE's own reset leaves traces in the memory: `reset` restores this state.
+        self._first_state = self._ale.cloneState()
 
     def __repr__(self) -> str:
         return f"Emulator({self.game!r}: {self.n_actions} actions)"
@@ -94,20 +122,32 @@ class Emulator:
         return int(self._ale.lives())
 
     def act(self, action: int) -> float:
-        """Emulate one frame with an action; returns the reward."""
+        """Emulate one frame with an action, and return the reward."""
         action = check_int("action", action, 0, self.n_actions - 1)
         self._picture_is_current = True
         return float(self._ale.act(self._codes[action]))
 
     def step(self, action: int, frame_skip: int = 1, *, one_life: bool = False) -> Step:
-        """Repeat an action for `frame_skip` frames, or until the game is over or, with `one_life`, a life is lost."""
+        """Repeat an action.
+
+        Parameters
+        ----------
+        action : int
+            The action.
+        frame_skip : int, default=1
+            Number of frames. There are fewer if the game is over before.
+        one_life : bool, default=False
+            Whether to end when a life is lost.
+        """
         rewards: list[float] = []
         rams: list[Bytes] = []
-        lives, life_lost, ended = self.lives, -1, False
+        lives_at_start = self.lives
+        life_lost = -1
+        ended = False
         while len(rewards) < frame_skip and not ended:
             rewards.append(self.act(action))
             rams.append(self.ram())
-            if life_lost < 0 and self.lives < lives:
+            if life_lost < 0 and self.lives < lives_at_start:
                 life_lost = len(rewards) - 1
             ended = self.over or (one_life and life_lost >= 0)
         return Step(rewards, rams, ended, life_lost)
@@ -115,21 +155,25 @@ class Emulator:
     def try_actions(
         self, state: Any, frame_skip: int = 1, *, one_life: bool = False
     ) -> Iterator[Step]:
-        """`step` with each action in turn from a saved state; the emulator is where that action led."""
+        """Repeat each action in turn from a saved state.
+
+        After each `Step` the emulator is where that action led. The parameters are
+        those of `step`.
+        """
         for action in range(self.n_actions):
             self.restore(state)
             yield self.step(action, frame_skip, one_life=one_life)
 
     def ram(self) -> Bytes:
-        """``(128,)`` a copy of the memory."""
+        """A copy of the memory, ``(128,)``."""
         memory: Bytes = self._ale.getRAM()
         return memory
 
     def screen(self) -> Bytes:
-        """``(height, 160, 3)`` the picture in colours; most games are 210 lines high.
+        """The picture in colours, ``(height, 160, 3)``; most games are 210 lines high.
 
-        A saved state has no picture. Right after `restore` or `reset` this is the picture of the next frame with NOOP;
-        the state does not change.
+        A saved state has no picture. Right after `restore` or `reset` this is the
+        picture of the next frame with NOOP; the state does not change.
         """
         if not self._picture_is_current:
             here = self.save()
@@ -153,42 +197,45 @@ class Emulator:
 
     def reset(self) -> None:
         """Go back to the state just after loading."""
-        self.restore(self._first)
+        self.restore(self._first_state)
 
     def replay(self, actions: Iterable[int]) -> float:
-        """Go back to the beginning and take these actions, one per frame; returns the sum of rewards."""
+        """Take actions from the beginning, one per frame; return the sum of rewards."""
         self.reset()
-        return sum(map(self.act, actions), 0.0)
+        return sum((self.act(action) for action in actions), start=0.0)
 
 
-def game_name(game: str) -> str:
-    """The name of a game as Gymnasium uses it, from any of its spellings.
+def find_game_name(game: str) -> str:
+    """Find the name of a game as Gymnasium uses it, from any of its spellings.
 
-    >>> game_name("ALE/MsPacman-v5"), game_name("ms_pacman"), game_name("montezuma_revenge")
-    ('MsPacman', 'MsPacman', 'MontezumaRevenge')
+    Examples
+    --------
+    >>> find_game_name("ALE/MsPacman-v5"), find_game_name("ms_pacman")
+    ('MsPacman', 'MsPacman')
     """
-    names = {name.lower(): name for name in _rom_ids()}
-    bare = re.sub(
-        r"^ale/|(noframeskip|deterministic)?-v\d+$", "", str(game).strip().lower()
-    )
-    plain = re.sub(r"[^a-z0-9]", "", bare)
-    if plain not in names:
+    names = {name.lower(): name for name in _list_rom_ids()}
+    spelling = str(game).strip().lower()
+    without_version = re.sub(r"^ale/|(noframeskip|deterministic)?-v\d+$", "", spelling)
+    letters = re.sub(r"[^a-z0-9]", "", without_version)
+    if letters not in names:
         raise ValueError(
-            f"unknown game {game!r}{suggest_name(plain, names)}; names are as in ALE/MsPacman-v5"
+            f"unknown game {game!r}{suggest_name(letters, names)}; "
+            "names are as in ALE/MsPacman-v5"
         )
-    return names[plain]
+    return names[letters]
 
 
 @cache
-def _rom_ids() -> dict[str, str]:
-    """From names of games that one player can play to the ids of their ROMs."""
-    ids = sorted(set(import_ale_py().roms.get_all_rom_ids()) - TWO_PLAYER_GAMES)
-    return {rom.title().replace("_", ""): rom for rom in ids}
+def _list_rom_ids() -> dict[str, str]:
+    """The ids of ROMs by the names of the games; those for two players are left out."""
+    all_ids = set(_import_ale_py().roms.get_all_rom_ids())
+    rom_ids = sorted(all_ids - _TWO_PLAYER_GAMES)
+    return {rom_id.title().replace("_", ""): rom_id for rom_id in rom_ids}
 
 
 @cache
-def import_ale_py() -> Any:
-    """The package ale-py, which brings the games."""
+def _import_ale_py() -> Any:
+    """Import the package ale-py, which brings the games."""
     try:
         import ale_py
         import ale_py.roms

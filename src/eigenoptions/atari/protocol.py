@@ -1,30 +1,32 @@
-"""The protocol of the paper's Appendix E: transitions of random play from several start states.
+"""The protocol of the paper's Appendix E: random play from several start states.
 
-Rounds of random episodes, one from each start state, are played until 25,000 new transitions have been seen; those on
-the way to the start states count too. 25,000 of them, drawn uniformly, are the rows ``phi(s') - phi(s)`` of the
-incidence matrix T. Its right singular vectors, ``feature_spectrum(transitions, Ram(), whiten=False)``, are the
+Rounds of random episodes, one from each start state, are played until 25,000 new
+transitions have been seen; those on the way to the start states count too. 25,000 of
+them, drawn uniformly, are the rows ``phi(s') - phi(s)`` of the incidence matrix T. Its
+right singular vectors, ``feature_spectrum(transitions, Ram(), whiten=False)``, are the
 eigenpurposes.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from eigenoptions._types import FeatureFunction, IndexArray, Progress, Randomness
 from eigenoptions._validation import check_int, make_generator
-from eigenoptions.atari.emulator import Bytes, Emulator, game_name
+from eigenoptions.atari.emulator import Bytes, Emulator, find_game_name
 from eigenoptions.atari.ram import Ram
 from eigenoptions.data import Transitions
 from eigenoptions.parallel import run_jobs
 from eigenoptions.spectra.incidence import Incidence
 
-# The start states of the paper's own experiments, from ale/humanStarts of github.com/mcmachado/options. A person
-# played them with each action repeated for 5 frames. A letter is an action, the number how many times it was taken.
-PUBLISHED_STARTS: dict[str, tuple[str, ...]] = {
+# The start states of the paper's own experiments, from ale/humanStarts of
+# github.com/mcmachado/options. A person played them with each action repeated for 5
+# frames. A letter is an action, the number how many times it was taken.
+_PUBLISHED_STARTS = {
     "Freeway": (
         "N18",
         "N61 U4 N3 U1 N8",
@@ -39,7 +41,8 @@ PUBLISHED_STARTS: dict[str, tuple[str, ...]] = {
         "N109 R2 N10 r2 R8 N10",
         "N85 L1 l3 L8 N4",
         "N34 D12 R13 r3 R4 r2 R4 D10 L16 N12",
-        "N113 D8 R8 r4 R2 r2 R2 D10 N8 L2 N4 L2 N14 L2 N12 L1 N9 L2 N4 l2 L14 U8 L4 N2 F2 N6",
+        "N113 D8 R8 r4 R2 r2 R2 D10 N8 L2 N4 L2 N14 L2 N12 L1 N9 L2 N4 l2 L14 U8 L4 N2 "
+        "F2 N6",
     ),
     "MsPacman": (
         "N15",
@@ -50,18 +53,36 @@ PUBLISHED_STARTS: dict[str, tuple[str, ...]] = {
         "N20 R4 N4 R4 N8 R2 N4 R2 N5 R2 N5 U4 N12 L4 N6",
     ),
 }
-LETTERS = {"N": "NOOP", "F": "FIRE", "U": "UP", "R": "RIGHT", "L": "LEFT", "D": "DOWN"}
-LETTERS |= {"r": "UPRIGHTFIRE", "l": "UPLEFTFIRE"}
+_ACTIONS_BY_LETTER = {
+    "N": "NOOP",
+    "F": "FIRE",
+    "U": "UP",
+    "R": "RIGHT",
+    "L": "LEFT",
+    "D": "DOWN",
+    "r": "UPRIGHTFIRE",
+    "l": "UPLEFTFIRE",
+}
 
 
 def published_starts(game: str) -> list[tuple[int, ...]]:
-    """The six start states that the paper's authors published, of Freeway, MontezumaRevenge or MsPacman.
+    """The six start states that the paper's authors published.
 
-    Each is the sequence of actions, one per frame, that leads there from the beginning of the game.
+    Parameters
+    ----------
+    game : str
+        Freeway, MontezumaRevenge or MsPacman.
+
+    Returns
+    -------
+    list of tuple of int
+        For each start state the actions, one per frame, that lead there from the
+        beginning of the game.
 
     Examples
     --------
-    The chicken at different heights of the road; from the last one it has crossed, and is back.
+    The chicken is at different heights of the road. In the last state it has crossed
+    the road, and is back.
 
     >>> emulator = Emulator("Freeway")
     >>> for actions in published_starts("Freeway"):
@@ -74,20 +95,24 @@ def published_starts(game: str) -> list[tuple[int, ...]]:
     735 frames, height 141
     685 frames, height 6
     """
-    name = game_name(game)
-    if name not in PUBLISHED_STARTS:
+    name = find_game_name(game)
+    if name not in _PUBLISHED_STARTS:
         raise ValueError(
-            f"start states were published of {', '.join(PUBLISHED_STARTS)}, got {name}"
+            f"start states were published of {', '.join(_PUBLISHED_STARTS)}, got {name}"
         )
     actions = Emulator(name).actions
-    return [
-        tuple(
-            actions.index(LETTERS[letter])
-            for letter, count in re.findall(r"(\w)(\d+)", text)
-            for _ in range(5 * int(count))
-        )
-        for text in PUBLISHED_STARTS[name]
-    ]
+    return [_read_start(text, actions) for text in _PUBLISHED_STARTS[name]]
+
+
+def _read_start(
+    text: str, actions: tuple[str, ...], frames_per_action: int = 5
+) -> tuple[int, ...]:
+    """Read a start state: one action per frame."""
+    taken: list[int] = []
+    for letter, count in re.findall(r"(\w)(\d+)", text):
+        action = actions.index(_ACTIONS_BY_LETTER[letter])
+        taken += [action] * (frames_per_action * int(count))
+    return tuple(taken)
 
 
 def collect_ram(
@@ -95,32 +120,38 @@ def collect_ram(
     starts: Sequence[Sequence[int]],
     n: int = 25_000,
     *,
-    features: Callable[[Any], Any] | None = None,
+    features: FeatureFunction | None = None,
     max_episode_frames: int = 10_000,
     max_rounds: int = 100,
-    rng: int | np.random.Generator = 0,
-    progress: Callable[[int, int], object] | None = None,
+    rng: Randomness = 0,
+    progress: Progress | None = None,
 ) -> Transitions:
-    """Sample transitions of a game's memory in random episodes from several start states (Appendix E).
+    """Sample transitions of a game's memory in random episodes (Appendix E).
+
+    A round is one episode from each start state. A transition is new if its difference
+    of features is not zero and was not seen before. The last round is played to its
+    end, as in the paper, and n transitions are drawn uniformly from all new ones.
 
     Parameters
     ----------
     game : str
         Name of the game.
     starts : sequence of sequences of int
-        For each start state the actions, one per frame, that lead there from the beginning of the game, such as
-        `published_starts`. ``[()]`` is the beginning itself. Transitions on the way count too.
-    n : int, default 25,000
-        Number of new transitions to see: those whose difference of features was not seen before, and is not zero. The
-        last round is played to its end, as in the paper, and n transitions are drawn uniformly from all new ones.
+        For each start state the actions, one per frame, that lead there from the
+        beginning of the game, such as `published_starts`. ``[()]`` is the beginning
+        itself. Transitions on the way count too.
+    n : int, default=25,000
+        Number of new transitions to see.
     features : callable, optional
-        The map phi of memory; None: the paper's bits, ``Ram()``.
-    max_episode_frames, max_rounds : int
-        Frames after which an episode is truncated, not counting the way to its start, and maximal number of rounds.
-    rng : int or Generator, default 0
+        The map phi of memory. By default the paper's bits, ``Ram()``.
+    max_episode_frames : int, default=10,000
+        Frames after which an episode is truncated, not counting the way to its start.
+    max_rounds : int, default=100
+        Largest number of rounds.
+    rng : int or Generator, default=0
         Seed of the random actions and of the draw.
     progress : callable, optional
-        Called with the numbers of new transitions seen and wanted, after each round.
+        Called after each round with the numbers of new transitions seen and wanted.
 
     Returns
     -------
@@ -129,63 +160,115 @@ def collect_ram(
 
     Examples
     --------
-    >>> collect_ram("Freeway", [(), (1,) * 60], 500, max_episode_frames=400).obs.shape
+    >>> starts = [(), (1,) * 60]
+    >>> collect_ram("Freeway", starts, 500, max_episode_frames=400).obs.shape
     (500, 128)
     """
-    name, n, n_starts = (
-        game_name(game),
-        check_int("n", n),
-        check_int("the number of starts", len(starts)),
-    )
-    T, features = Incidence(), Ram() if features is None else features
-    seed = (
-        int(rng.integers(2**63))
-        if isinstance(rng, np.random.Generator)
-        else check_int("rng", rng, 0)
-    )
-    parts: list[tuple[Bytes, NDArray[Any], Bytes, NDArray[Any]]] = []
-    for played in range(max_rounds):
+    name = find_game_name(game)
+    n = check_int("n", n)
+    n_starts = check_int("the number of starts", len(starts))
+    max_rounds = check_int("max_rounds", max_rounds)
+    if features is None:
+        features = Ram()
+    if isinstance(rng, np.random.Generator):
+        seed = int(rng.integers(2**63))
+    else:
+        seed = check_int("rng", rng, 0)
+
+    T = Incidence()
+    parts: list[Transitions] = []
+    n_rounds = 0
+    has_found_new = True
+    while len(T) < n and n_rounds < max_rounds and has_found_new:
         n_before = len(T)
         jobs = [
-            (name, tuple(start), max_episode_frames, seed, played, i)
+            _EpisodeJob(name, tuple(start), max_episode_frames, seed, n_rounds, i)
             for i, start in enumerate(starts)
         ]
-        for ram, actions, over in run_jobs(play_episode, jobs):
-            phi = features(ram)
-            new = T.add(phi[:-1], phi[1:])
-            terminated = np.arange(len(actions)) == (len(actions) - 1 if over else -1)
-            parts.append((ram[:-1][new], actions[new], ram[1:][new], terminated[new]))
+        for episode in run_jobs(_play_episode, jobs):
+            parts.append(_add_new_transitions(T, episode, features))
+        n_rounds += 1
+        has_found_new = len(T) > n_before
         if progress is not None:
             progress(min(len(T), n), n)
-        if len(T) >= n or len(T) == n_before:
-            break
+
     if len(T) < n:
         raise ValueError(
-            f"{len(T)} new transitions of {name} were seen in {played + 1} rounds of {n_starts} episodes, "
-            f"n is {n}: lower n, or raise max_episode_frames or max_rounds"
+            f"{len(T)} new transitions of {name} were seen in {n_rounds} rounds of "
+            f"{n_starts} episodes, n is {n}: lower n, or raise max_episode_frames or "
+            "max_rounds"
         )
+
     chosen = np.sort(make_generator(seed).choice(len(T), n, replace=False))
     return Transitions(
-        *(np.concatenate(column)[chosen] for column in zip(*parts, strict=True))
+        obs=np.concatenate([part.obs for part in parts])[chosen],
+        action=np.concatenate([part.action for part in parts])[chosen],
+        next_obs=np.concatenate([part.next_obs for part in parts])[chosen],
+        terminated=np.concatenate([part.terminated for part in parts])[chosen],
     )
 
 
-def play_episode(
-    job: tuple[str, tuple[int, ...], int, int, int, int],
-) -> tuple[Bytes, NDArray[np.int64], bool]:
-    """Memory ``(T + 1, 128)`` and actions to a start and in a random episode, and whether the game is over."""
-    game, start, max_frames, seed, *key = job
-    emulator = Emulator(game)
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=tuple(key)))
-    actions = [*start, *rng.integers(emulator.n_actions, size=max_frames).tolist()]
-    ram = [emulator.ram()]
-    for action in actions:
+class _EpisodeJob(NamedTuple):
+    """A random episode to be played by a worker."""
+
+    game: str
+    start: tuple[int, ...]
+    max_frames: int
+    seed: int
+    round_number: int
+    start_number: int
+
+
+class _Episode(NamedTuple):
+    """An episode, the way to its start included.
+
+    Attributes
+    ----------
+    rams : array (T + 1, 128)
+        The memory before the first frame and after each one.
+    actions : array (T,)
+        The actions, one per frame.
+    over : bool
+        Whether the game is over.
+    """
+
+    rams: Bytes
+    actions: IndexArray
+    over: bool
+
+
+def _play_episode(job: _EpisodeJob) -> _Episode:
+    """Go to a start state, and play random actions from there."""
+    emulator = Emulator(job.game)
+    # Each episode has random numbers of its own, whoever plays it.
+    spawn_key = (job.round_number, job.start_number)
+    rng = np.random.default_rng(np.random.SeedSequence(job.seed, spawn_key=spawn_key))
+    random_actions = rng.integers(emulator.n_actions, size=job.max_frames)
+
+    taken = []
+    rams = [emulator.ram()]
+    for action in (*job.start, *random_actions.tolist()):
         if emulator.over:
             break
         emulator.act(action)
-        ram.append(emulator.ram())
-    return (
-        np.stack(ram),
-        np.array(actions[: len(ram) - 1], dtype=np.int64),
-        emulator.over,
+        taken.append(action)
+        rams.append(emulator.ram())
+    return _Episode(np.stack(rams), np.array(taken, dtype=np.intp), emulator.over)
+
+
+def _add_new_transitions(
+    T: Incidence, episode: _Episode, features: FeatureFunction
+) -> Transitions:
+    """Add the transitions of an episode to T, and return those that are new."""
+    phi = features(episode.rams)
+    is_new = T.add(phi[:-1], phi[1:])
+
+    terminated = np.zeros(len(episode.actions), dtype=np.bool_)
+    if episode.over:
+        terminated[-1] = True
+    return Transitions(
+        obs=episode.rams[:-1][is_new],
+        action=episode.actions[is_new],
+        next_obs=episode.rams[1:][is_new],
+        terminated=terminated[is_new],
     )

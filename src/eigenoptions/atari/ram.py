@@ -1,4 +1,4 @@
-"""The memory of an Atari game as features: its bits, or its bytes (paper, Section 5.2)."""
+"""The memory of an Atari game as features: its bits, or its bytes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ N_BYTES = 128
 
 @dataclass(frozen=True)
 class Ram(FeatureMap):
-    """Features of memory ``(N, 128)``; ``Ram()`` is the paper's 1,024 bits.
+    """Features of memory ``(N, 128)`` (paper, Section 5.2).
 
-    Attributes
+    Parameters
     ----------
-    code : {"bits", "bytes"}
-        ``"bits"``: eight booleans per byte, the lowest bit first. ``"bytes"``: one number per byte, its value / 256.
+    code : {"bits", "bytes"}, default="bits"
+        ``"bits"``: eight booleans per byte, the lowest bit first. ``"bytes"``: one
+        number per byte, its value / 256.
     addresses : tuple of int, optional
-        The bytes that are used, ascending; None: all.
+        The bytes that are used, ascending. By default all are: the paper's 1,024 bits.
 
     Examples
     --------
@@ -38,35 +39,47 @@ class Ram(FeatureMap):
 
     code: str = "bits"
     addresses: tuple[int, ...] | None = None
+
     name: ClassVar[str] = "ram"
 
     def __post_init__(self) -> None:
         check_choice("code", self.code, ("bits", "bytes"))
-        if self.addresses is not None:
-            addresses = tuple(
-                check_int("an address", byte, 0, N_BYTES - 1) for byte in self.addresses
+        if self.addresses is None:
+            return
+
+        addresses = tuple(
+            check_int("an address", address, 0, N_BYTES - 1)
+            for address in self.addresses
+        )
+        if not addresses or (np.diff(addresses) <= 0).any():
+            raise ValueError(
+                f"addresses must be different and ascending, got {self.addresses}"
             )
-            if not addresses or (np.diff(addresses) <= 0).any():
-                raise ValueError(
-                    f"addresses must be different and ascending, got {self.addresses}"
-                )
-            object.__setattr__(self, "addresses", addresses)
+        object.__setattr__(self, "addresses", addresses)
 
     @property
     def n_features(self) -> int:
         """Number of features d."""
         n_bytes = N_BYTES if self.addresses is None else len(self.addresses)
-        return 8 * n_bytes if self.code == "bits" else n_bytes
+        if self.code == "bits":
+            return 8 * n_bytes
+        return n_bytes
 
     def __call__(self, obs: ArrayLike) -> NDArray[Any]:
-        """Memory ``(N, 128)`` to features ``(N, d)``: booleans for bits, floats for bytes."""
+        """Map memory ``(N, 128)`` to features ``(N, d)``.
+
+        Bits are booleans, bytes are floats.
+        """
         ram = np.asarray(obs)
         if ram.dtype != np.uint8 or ram.ndim != 2 or ram.shape[1] != N_BYTES:
             raise ValueError(
-                f"memory must be uint8 of shape (N, {N_BYTES}), got {ram.dtype} of {ram.shape}"
+                f"memory must be uint8 of shape (N, {N_BYTES}), "
+                f"got {ram.dtype} of {ram.shape}"
             )
-        used = ram if self.addresses is None else ram[:, list(self.addresses)]
+
+        if self.addresses is not None:
+            ram = ram[:, list(self.addresses)]
         if self.code == "bits":
-            return np.unpackbits(used, axis=1, bitorder="little").view(np.bool_)
+            return np.unpackbits(ram, axis=1, bitorder="little").view(np.bool_)
         # 256 is a power of two, so sums of these numbers are exact.
-        return used / 256.0
+        return ram / 256.0

@@ -1,9 +1,15 @@
-"""Slow features of a game's memory: directions that lead somewhere (beyond the paper's Section 5.2).
+"""Slow features of a game's memory: directions that lead somewhere.
 
-Large singular values of T belong to the bits that flip most often, and one frame shows the joystick more than the
-player. Here random actions are repeated for some frames, bytes count only if the player's influence on them lasts, and
-a direction e is measured by how little its potential changes per step *relative to its variance over states*: slow
-feature analysis, which the paper names as a relative of proto-value functions. docs/atari.md has the results.
+Large singular values of T belong to the bits that flip most often, and one frame shows
+the joystick more than the player. So here, beyond the paper's Section 5.2,
+
+* random actions are repeated for some frames,
+* bytes count only if the player's influence on them lasts,
+* a direction e is measured by how little its potential changes per step *relative to
+  its variance over states*: slow feature analysis, which the paper names as a relative
+  of proto-value functions.
+
+docs/atari.md has the results.
 """
 
 from __future__ import annotations
@@ -14,6 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from eigenoptions._types import Randomness
 from eigenoptions._validation import check_int
 from eigenoptions.atari.emulator import Bytes, Emulator
 from eigenoptions.atari.ram import N_BYTES, Ram
@@ -27,27 +34,29 @@ def slow_directions(
     *,
     frame_skip: int = 8,
     n_decisions: int = 9_000,
-    rng: int | np.random.Generator = 0,
+    rng: Randomness = 0,
 ) -> Spectrum:
-    """Slow features of the bytes on which the player has a lasting influence, from random play.
+    """Slow features of the bytes on which the player has a lasting influence.
 
     Parameters
     ----------
     game : str
         Name of the game.
     starts : sequence of sequences of int
-        States in which episodes begin, in turn, as in `collect_ram`.
-    frame_skip : int, default 8
-        Frames for which an action is repeated: one step. Options made of the result act with the same frame skip.
-    n_decisions : int, default 9,000
+        States in which episodes of random play begin, in turn, as in `collect_ram`.
+    frame_skip : int, default=8
+        Frames for which an action is repeated: one step. Options made of the result act
+        with the same frame skip.
+    n_decisions : int, default=9,000
         Number of steps of random play.
-    rng : int or Generator, default 0
+    rng : int or Generator, default=0
         Seed of the actions.
 
     Returns
     -------
     Spectrum
-        The slowest directions first, after `n_zero` that never change; its `features` are the bits of the bytes.
+        The slowest directions first, after `n_zero` that never change. Its `features`
+        are the bits of the bytes.
 
     Examples
     --------
@@ -56,15 +65,18 @@ def slow_directions(
     ('incidence', True)
     """
     emulator = Emulator(game)
+    generator = np.random.default_rng(rng)
     episodes, states = play_randomly(
-        emulator, starts, frame_skip, n_decisions, np.random.default_rng(rng)
+        emulator, starts, frame_skip, n_decisions, generator
     )
+
     addresses = find_lasting_bytes(emulator, states)
     if not addresses:
         raise ValueError(
-            f"no action has a lasting influence on the memory of {emulator.game}: use collect_ram"
+            "no action has a lasting influence on the memory of "
+            f"{emulator.game}: use collect_ram"
         )
-    return compute_slow_spectrum(episodes, Ram(addresses=addresses))
+    return _compute_slow_spectrum(episodes, Ram(addresses=addresses))
 
 
 def play_randomly(
@@ -77,31 +89,58 @@ def play_randomly(
     max_episode_decisions: int = 100,
     n_states: int = 60,
 ) -> tuple[list[Bytes], list[Any]]:
-    """Play random actions from the starts in turn; an episode ends when a life is lost.
+    """Play random actions from the starts in turn.
 
-    Returns the memory ``(T + 1, 128)`` of each episode by decision, and about `n_states` of the states seen.
+    Parameters
+    ----------
+    emulator : Emulator
+        The game.
+    starts : sequence of sequences of int
+        As in `collect_ram`.
+    frame_skip : int
+        Frames for which an action is repeated: one decision.
+    n_decisions : int
+        Number of decisions; the last episode is played to its end.
+    rng : Generator
+        Draws the actions.
+    max_episode_decisions : int, default=100
+        An episode ends after this many decisions, or when a life is lost.
+    n_states : int, default=60
+        About how many of the states seen are returned.
+
+    Returns
+    -------
+    episodes : list of array (T + 1, 128)
+        The memory in each episode, by decision.
+    states : list
+        Saved states, evenly spaced.
     """
     check_int("the number of starts", len(starts))
+    first_states = []
+    for start in starts:
+        emulator.replay(start)
+        first_states.append(emulator.save())
+
     episodes: list[Bytes] = []
-    first, states = [], []
-    for actions in starts:
-        emulator.replay(actions)
-        first.append(emulator.save())
-    played = 0
-    while played < n_decisions:
-        emulator.restore(first[len(episodes) % len(first)])
-        lives, ram = emulator.lives, [emulator.ram()]
-        for action in rng.integers(
-            emulator.n_actions, size=max_episode_decisions
-        ).tolist():
-            if played % 16 == 0:
+    states = []
+    n_played = 0
+    while n_played < n_decisions:
+        emulator.restore(first_states[len(episodes) % len(first_states)])
+        lives_at_start = emulator.lives
+        rams = [emulator.ram()]
+        actions = rng.integers(emulator.n_actions, size=max_episode_decisions)
+        for action in actions.tolist():
+            if n_played % 16 == 0:
                 states.append(emulator.save())
-            ram.append(emulator.step(action, frame_skip).rams[-1])
-            played += 1
-            if emulator.over or emulator.lives < lives:
+            step = emulator.step(action, frame_skip)
+            rams.append(step.rams[-1])
+            n_played += 1
+            if emulator.over or emulator.lives < lives_at_start:
                 break
-        episodes.append(np.stack(ram))
-    return episodes, states[:: max(1, len(states) // n_states)]
+        episodes.append(np.stack(rams))
+
+    stride = max(1, len(states) // n_states)
+    return episodes, states[::stride]
 
 
 def find_lasting_bytes(
@@ -112,29 +151,52 @@ def find_lasting_bytes(
     rest_frames: int = 16,
     min_share: float = 0.02,
 ) -> tuple[int, ...]:
-    """Addresses of the bytes that, in more than a share of the states, depend on the action repeated from there.
+    """Find the bytes on which actions have a lasting influence.
 
-    They must do so after `rest_frames` without any action: echoes of the joystick are gone by then, and clocks and
-    traffic never depend on the action. The emulator is left as it was.
+    Echoes of the joystick are gone after some frames without any action. Clocks and
+    traffic never depend on the action.
+
+    Parameters
+    ----------
+    emulator : Emulator
+        The game. It is left as it was.
+    states : sequence
+        Saved states, in each of which every action is tried.
+    frame_skip : int, default=8
+        Frames for which the action is repeated.
+    rest_frames : int, default=16
+        Frames without any action that follow.
+    min_share : float, default=0.02
+        A byte counts if it depends on the action in more than this share of the states.
+
+    Returns
+    -------
+    tuple of int
+        Addresses of the bytes, ascending.
     """
     here = emulator.save()
-    count = np.zeros(N_BYTES)
+    n_dependent = np.zeros(N_BYTES)
     for state in states:
-        after = []
+        outcomes = []
         for step in emulator.try_actions(state, frame_skip):
-            after.append(
-                (emulator.step(0, rest_frames) if rest_frames else step).rams[-1]
-            )
-        count += (np.stack(after) != after[0]).any(axis=0)
+            if rest_frames > 0:
+                step = emulator.step(0, rest_frames)
+            outcomes.append(step.rams[-1])
+        n_dependent += (np.stack(outcomes) != outcomes[0]).any(axis=0)
     emulator.restore(here)
-    return tuple(np.flatnonzero(count > min_share * len(states)).tolist())
+
+    addresses = np.flatnonzero(n_dependent > min_share * len(states))
+    return tuple(addresses.tolist())
 
 
-def compute_slow_spectrum(episodes: Sequence[Bytes], features: Ram) -> Spectrum:
-    """Directions by their mean squared change per step, relative to their variance over the states of the episodes."""
-    bits = [features(ram).astype(float) for ram in episodes]
-    T = csr_array(np.concatenate([np.diff(phi, axis=0) for phi in bits]))
-    covariance = np.cov(np.concatenate(bits), rowvar=False)
+def _compute_slow_spectrum(episodes: Sequence[Bytes], features: Ram) -> Spectrum:
+    """Directions by their mean squared change per step, relative to their variance."""
+    bits = [features(rams).astype(float) for rams in episodes]
+    changes = [np.diff(phi, axis=0) for phi in bits]
     return incidence_spectrum(
-        T, covariance=covariance, min_variance=1e-4, tolerance=1e-11, features=features
+        csr_array(np.concatenate(changes)),
+        covariance=np.cov(np.concatenate(bits), rowvar=False),
+        min_variance=1e-4,
+        tolerance=1e-11,
+        features=features,
     )
