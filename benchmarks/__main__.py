@@ -25,22 +25,23 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Row]]] = {
 
 def main() -> None:
     """Print rows as they are measured."""
+    all_names = ", ".join(BENCHMARKS)
     parser = argparse.ArgumentParser(
         description="Ratios against what a user would write instead."
     )
-    parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"one of {', '.join(BENCHMARKS)}"
-    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {all_names}")
     names = parser.parse_args().names
-    if unknown := set(names) - BENCHMARKS.keys():
-        parser.error(
-            f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}"
-        )
-    print(
-        f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, CPU seconds unless stated"
-    )
+    unknown = sorted(set(names) - BENCHMARKS.keys())
+    if unknown:
+        parser.error(f"no benchmark {', '.join(unknown)}; there are {all_names}")
+    if not names:
+        # The comparison of trained networks takes minutes: it runs if it is named.
+        names = [name for name in BENCHMARKS if name != "deep"]
+
+    machine = platform.processor() or platform.machine()
+    print(f"{machine}, {os.cpu_count()} cores, CPU seconds unless stated")
     print(f"{'':58}{'ours':>16}{'theirs':>12}{'ratio':>10}")
-    for name in names or [name for name in BENCHMARKS if name != "deep"]:
+    for name in names:
         for row in BENCHMARKS[name]():
             print(row, flush=True)
 

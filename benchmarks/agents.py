@@ -1,60 +1,71 @@
-"""Wrappers: microseconds per primitive step above the bare environment, one and many at a time."""
+"""Wrappers: microseconds per step, beside those of the bare environment."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
 import eigenoptions as eo
-from benchmarks.timing import Row, measure
+from benchmarks.timing import Row, measure, measure_best
 
 
 def time_wrapper(n_steps: int = 20_000) -> Iterator[Row]:
-    """Primitive actions through `OptionsWrapper`, and whole options, against the bare environment."""
-    for name in ("eigenoptions/FourRooms-v0", "FrozenLake-v1", "CartPole-v1"):
+    """Time primitive actions through `OptionsWrapper`."""
+    options_by_env = {
+        "eigenoptions/FourRooms-v0": eo.discover("eigenoptions/FourRooms-v0", 8),
+        "FrozenLake-v1": eo.discover("FrozenLake-v1", 8),
+        "CartPole-v1": eo.discover("CartPole-v1", 4, steps=2000),
+    }
+    for name, options in options_by_env.items():
         bare = gym.make(name)
-        n_actions = int(bare.action_space.n)  # type: ignore[attr-defined]
-        sampled = name == "CartPole-v1"
-        options = eo.discover(name, 4, steps=2000) if sampled else eo.discover(name, 8)
         wrapped = eo.OptionsWrapper(gym.make(name), options)
-
-        def run(env: gym.Env, n_actions: int = n_actions) -> float:
-            actions = np.random.default_rng(0).integers(n_actions, size=n_steps)
-            env.reset(seed=0)
-
-            def steps() -> None:
-                for action in actions:
-                    _, _, terminated, truncated, _ = env.step(int(action))
-                    if terminated or truncated:
-                        env.reset()
-
-            return min(measure(steps) for _ in range(3)) / n_steps * 1e6
-
-        ours, theirs = run(wrapped), run(bare)
+        actions = _draw_actions(bare, n_steps)
         yield Row(
             f"{name}, step of a primitive action",
-            ours,
-            theirs,
-            "bare environment",
-            "us",
+            _time_step(wrapped, actions),
+            _time_step(bare, actions),
+            rival="bare environment",
+            unit="us",
         )
 
 
-def time_vector_wrapper(n_envs: int = 64, n_steps: int = 300) -> Iterator[Row]:
-    """Decisions per second of 64 environments."""
-    options = eo.discover("four-rooms", 8)
-    env = eo.OptionsVectorWrapper(
-        gym.make_vec("eigenoptions/FourRooms-v0", n_envs), options
-    )
+def _draw_actions(env: gym.Env[Any, Any], n_steps: int) -> list[int]:
+    assert isinstance(env.action_space, gym.spaces.Discrete)
+    rng = np.random.default_rng(0)
+    actions: list[int] = rng.integers(int(env.action_space.n), size=n_steps).tolist()
+    return actions
+
+
+def _time_step(env: gym.Env[Any, Any], actions: list[int]) -> float:
+    """Measure the microseconds of a step."""
+
+    def take_steps() -> None:
+        for action in actions:
+            _, _, terminated, truncated, _ = env.step(action)
+            if terminated or truncated:
+                env.reset()
+
     env.reset(seed=0)
-    env.action_space.seed(0)
-    seconds = measure(
-        lambda: [env.step(env.action_space.sample()) for _ in range(n_steps)]
-    )
+    return measure_best(take_steps, rounds=3) / len(actions) * 1e6
+
+
+def time_vector_wrapper(n_envs: int = 64, n_steps: int = 300) -> Iterator[Row]:
+    """Time random decisions in many environments at once."""
+    options = eo.discover("four-rooms", 8)
+    bare = gym.make_vec("eigenoptions/FourRooms-v0", n_envs)
+    envs = eo.OptionsVectorWrapper(bare, options)
+    envs.reset(seed=0)
+    envs.action_space.seed(0)
+
+    def take_steps() -> None:
+        for _ in range(n_steps):
+            envs.step(envs.action_space.sample())
+
     yield Row(
         f"OptionsVectorWrapper, {n_envs} environments, step of one",
-        seconds / n_steps / n_envs * 1e6,
+        measure(take_steps) / n_steps / n_envs * 1e6,
         unit="us",
     )

@@ -1,4 +1,4 @@
-"""The core against an expert's program: options of maps of every size, diffusion times, learning, the first call."""
+"""The core of the library against what an expert would write."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
+from textwrap import dedent
 
 import numba
 import numpy as np
@@ -18,119 +20,155 @@ from benchmarks.timing import Row, compare, measure
 
 
 def compare_discovery(n_options: int = 64) -> Iterator[Row]:
-    """`discover` from the table to the options, against SciPy and NumPy."""
+    """Compare `discover`, from the table to the options, with SciPy and NumPy."""
     for name in ("four-rooms", "rooms:3x3", "rooms:10x10", "rooms:31x31"):
         mdp = eo.maze(name)
         assert mdp.successors is not None
+        _check_same_values(mdp, n_options)
+
         options = eo.discover(mdp, n_options)
-        E, V, _ = expert.discover_options(mdp.successors, n_options)
-        # Both signs and the basis of repeated eigenvalues are free: compare what a potential is worth.
-        ours = eo.solve(
-            mdp,
-            [eo.Purpose(e, str(i)) for i, e in enumerate(np.ascontiguousarray(E.T))],
-        ).value.T
-        assert np.abs(ours - V).max() < 1e-7 * np.abs(E).max()
-        large = mdp.n_states > 5000
         yield compare(
             f"discover, {len(options)} options, {mdp.n_states:,} states",
-            lambda mdp=mdp: eo.discover(mdp, n_options),  # type: ignore[misc]
-            lambda mdp=mdp: expert.discover_options(mdp.successors, n_options),  # type: ignore[misc]
-            "SciPy eigsh and NumPy value iteration",
-            rounds=2 if large else 5,
+            partial(eo.discover, mdp, n_options),
+            partial(expert.discover_options, mdp.successors, n_options),
+            rival="SciPy eigsh and NumPy value iteration",
+            rounds=2 if mdp.n_states > 5000 else 5,
         )
 
 
+def _check_same_values(mdp: eo.MDP, n_options: int) -> None:
+    """Check that both sides give a potential the same value in every state.
+
+    Eigenvectors themselves may differ: in sign, and in the basis of those with the same
+    eigenvalue.
+    """
+    assert mdp.successors is not None
+    eigenvectors, values, _ = expert.discover_options(mdp.successors, n_options)
+    purposes = []
+    for i, eigenvector in enumerate(eigenvectors.T):
+        purposes.append(eo.Purpose(np.ascontiguousarray(eigenvector), str(i)))
+
+    ours = eo.solve(mdp, purposes).value.T
+    assert np.abs(ours - values).max() < 1e-7 * np.abs(eigenvectors).max()
+
+
 def compare_diffusion() -> Iterator[Row]:
-    """65 diffusion times of four rooms, against a compiled LU per goal and count."""
+    """Compare diffusion times of four rooms with a compiled LU per goal and count."""
     mdp = eo.maze("four-rooms")
     options = eo.discover(mdp, 64)
     assert mdp.successors is not None
-    chosen = mdp.successors[np.arange(mdp.n_states), np.maximum(options.policy, 0)]
-    option_next = np.where(options.policy >= 0, chosen, -1)
-    solve_naive = numba.njit(expert.compute_diffusion_time)
+
+    # The next state of each option and state, -1 where the option terminates.
+    states = np.arange(mdp.n_states)
+    is_running = options.policy >= 0
+    moves = mdp.successors[states, np.where(is_running, options.policy, 0)]
+    option_successors = np.where(is_running, moves, -1)
+    compute_time = numba.njit(expert.compute_diffusion_time)
 
     def compute_naive_curve() -> list[float]:
         return [
-            solve_naive(mdp.successors, option_next[:m])
-            for m in range(len(options) + 1)
+            compute_time(mdp.successors, option_successors[:count])
+            for count in range(len(options) + 1)
         ]
 
-    np.testing.assert_allclose(
-        eo.diffusion_curve(mdp, options), compute_naive_curve(), rtol=1e-5
-    )
+    curve = eo.diffusion_curve(mdp, options)
+    np.testing.assert_allclose(curve, compute_naive_curve(), rtol=1e-5)
     yield compare(
         "65 diffusion times, four rooms",
-        lambda: eo.diffusion_curve(mdp, options),
+        partial(eo.diffusion_curve, mdp, options),
         compute_naive_curve,
-        "compiled LU per goal and count",
+        rival="compiled LU per goal and count",
         rounds=3,
     )
+
     rooms = eo.maze("rooms:3x3")
     options = eo.discover(rooms, 16)
     yield Row(
         "diffusion time, 912 states, 16 options",
-        measure(lambda: eo.diffusion_time(rooms, options)),
+        measure(partial(eo.diffusion_time, rooms, options)),
     )
     yield Row(
         "best option chance, 912 states, 16 options",
-        measure(lambda: eo.best_option_chance(rooms, options)),
+        measure(partial(eo.best_option_chance, rooms, options)),
     )
 
 
-def compare_learning() -> Iterator[Row]:
-    """100 episodes of Q-learning with 8 options, against a loop of Python."""
+def compare_learning(runs: int = 10, episodes: int = 100) -> Iterator[Row]:
+    """Compare Q-learning with 8 options with a loop of Python."""
     mdp = eo.maze("four-rooms")
     options = eo.discover(mdp, 8)
-    eo.q_learning(mdp, options, runs=1, episodes=2)
-    yield compare(
-        "q_learning, 10 runs of 100 episodes, four rooms",
-        lambda: eo.q_learning(mdp, options, runs=10, episodes=100),
-        lambda: [
+    start = mdp.start
+    goal = mdp.goal
+    assert start is not None
+    assert goal is not None
+
+    def learn_in_python() -> None:
+        for run in range(runs):
             expert.learn_q(
                 mdp.successors,
                 options.policy,
-                mdp.start,
-                mdp.goal,
-                100,
-                100,
-                np.random.default_rng(run),
+                start,
+                goal,
+                episodes=episodes,
+                max_steps=100,
+                rng=np.random.default_rng(run),
             )
-            for run in range(10)
-        ],
-        "a loop of Python over NumPy arrays",
+
+    # The first call compiles.
+    eo.q_learning(mdp, options, runs=1, episodes=2)
+    yield compare(
+        f"q_learning, {runs} runs of {episodes} episodes, four rooms",
+        partial(eo.q_learning, mdp, options, runs=runs, episodes=episodes),
+        learn_in_python,
+        rival="a loop of Python over NumPy arrays",
         rounds=2,
         repeat=10,
     )
 
 
 def time_first_call() -> Iterator[Row]:
-    """Wall time of a first call in a fresh process with an empty compile cache, imports included."""
+    """Measure the wall time of a first call in a fresh process, imports included."""
     programs = {
-        "first discover of four rooms, 8 options": "eo.discover(eo.maze('four-rooms'), 8)",
-        "the same and a diffusion time": "m = eo.maze('four-rooms'); eo.diffusion_time(m, eo.discover(m, 8))",
-        "first q_learning, 10 runs of 100 episodes": "eo.q_learning(eo.maze('four-rooms'), runs=10, episodes=100)",
+        "first discover of four rooms, 8 options": """
+            eo.discover(eo.maze("four-rooms"), 8)
+        """,
+        "the same and a diffusion time": """
+            mdp = eo.maze("four-rooms")
+            eo.diffusion_time(mdp, eo.discover(mdp, 8))
+        """,
+        "first q_learning, 10 runs of 100 episodes": """
+            eo.q_learning(eo.maze("four-rooms"), runs=10, episodes=100)
+        """,
     }
-    for name, code in programs.items():
+    for name, lines in programs.items():
+        program = "import eigenoptions as eo\n" + dedent(lines)
+        # Nothing that numba compiled before is found in an empty folder.
         with tempfile.TemporaryDirectory() as cache:
+            env = {**os.environ, "NUMBA_CACHE_DIR": cache}
             start = time.perf_counter()
-            command = [sys.executable, "-c", f"import eigenoptions as eo; {code}"]
-            subprocess.run(
-                command, check=True, env={**os.environ, "NUMBA_CACHE_DIR": cache}
-            )
-            yield Row(name, time.perf_counter() - start)
+            subprocess.run([sys.executable, "-c", program], check=True, env=env)
+            seconds = time.perf_counter() - start
+        yield Row(name, seconds)
 
 
 def time_a_million_states(n_options: int = 64) -> Iterator[Row]:
-    """Rooms of a million states, in a process of its own so that its peak memory can be read."""
-    code = f"""
-import resource, time, eigenoptions as eo
+    """Measure wall time and memory of rooms with a million states.
+
+    They have a process of their own, so that its peak memory can be read.
+    """
+    program = f"""
+import resource, time
+import eigenoptions as eo
+
 start = time.perf_counter()
 mdp = eo.maze("rooms:100x100")
-options = eo.discover(mdp, {n_options})
-print(mdp.n_states, time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)
+eo.discover(mdp, {n_options})
+seconds = time.perf_counter() - start
+kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(mdp.n_states, seconds, kilobytes / 1e6)
 """
-    n_states, seconds, gigabytes = subprocess.check_output(
-        [sys.executable, "-c", code], text=True
-    ).split()
+    command = [sys.executable, "-c", program]
+    printed = subprocess.check_output(command, text=True)
+    n_states, seconds, gigabytes = printed.split()
     yield Row(f"map and {n_options} options, {int(n_states):,} states", float(seconds))
     yield Row("peak memory", float(gigabytes), unit="GB")

@@ -5,12 +5,25 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: seconds of the library and of its rival, or a single number of the library."""
+    """One line of the table.
+
+    Attributes
+    ----------
+    name : str
+        What was measured.
+    ours : float
+        The number of the library.
+    theirs : float, default=None
+        That of its rival, if there is one.
+    rival : str, default=""
+        What the library is compared with.
+    unit : str, default="s"
+        Unit of both numbers.
+    """
 
     name: str
     ours: float
@@ -19,29 +32,56 @@ class Row:
     unit: str = "s"
 
     def __str__(self) -> str:
-        ratio = "" if self.theirs is None else f"{self.theirs / self.ours:9.2f}x"
-        other = "" if self.theirs is None else f"{self.theirs:12.4g}"
-        return f"{self.name:58}{self.ours:12.4g} {self.unit:3}{other:>12}{ratio:>10}  {self.rival}"
+        line = f"{self.name:58}{self.ours:12.4g} {self.unit:3}"
+        if self.theirs is not None:
+            ratio = f"{self.theirs / self.ours:.2f}x"
+            line += f"{self.theirs:12.4g}{ratio:>10}  {self.rival}"
+        return line
 
 
-def measure(work: Callable[[], Any]) -> float:
-    """CPU seconds of one call."""
+def measure(work: Callable[[], object]) -> float:
+    """Measure the CPU seconds of one call."""
     start = time.process_time()
     work()
     return time.process_time() - start
 
 
+def measure_best(work: Callable[[], object], rounds: int) -> float:
+    """Measure the CPU seconds of the fastest of several calls."""
+    return min(measure(work) for _ in range(rounds))
+
+
 def compare(
     name: str,
-    ours: Callable[[], Any],
-    theirs: Callable[[], Any],
+    ours: Callable[[], object],
+    theirs: Callable[[], object],
     rival: str,
     rounds: int = 5,
     repeat: int = 1,
 ) -> Row:
-    """The best of several rounds in which both are called in turns, ours `repeat` times."""
-    pairs = [
-        (measure(lambda: [ours() for _ in range(repeat)]) / repeat, measure(theirs))
-        for _ in range(rounds)
-    ]
-    return Row(name, min(a for a, _ in pairs), min(b for _, b in pairs), rival)
+    """Call both sides in turns, and compare the fastest round of each.
+
+    Parameters
+    ----------
+    name : str
+        What is measured.
+    ours, theirs : callable
+        The work of the library and that of its rival.
+    rival : str
+        What the library is compared with.
+    rounds : int, default=5
+        How often both are measured.
+    repeat : int, default=1
+        Calls of ours per round, for work that is too short to be measured alone.
+    """
+
+    def repeat_ours() -> None:
+        for _ in range(repeat):
+            ours()
+
+    our_seconds = []
+    their_seconds = []
+    for _ in range(rounds):
+        our_seconds.append(measure(repeat_ours) / repeat)
+        their_seconds.append(measure(theirs))
+    return Row(name, min(our_seconds), min(their_seconds), rival)
