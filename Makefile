@@ -13,7 +13,7 @@ export MKL_NUM_THREADS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test test-all test-oldest test-newest studio lint check docs bench numbers mutants lines clean
+.PHONY: help reproduce test test-all test-oldest test-newest studio lint check docs bench numbers mutants clean
 .NOTPARALLEL:
 
 help: ## show this list
@@ -51,8 +51,9 @@ docs: .venv/.dev ## the documentation, into docs/_build/html (the first time the
 bench: .venv/.dev ## ratios against what a user would write instead, in one run
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks $(ARGS)
 
-numbers: .venv/.dev ## compare the numbers in README and docs with computed ones (ARGS=--write corrects them)
+numbers: .venv/.dev ## compare numbers and the map in README and docs with computed ones (ARGS=--write corrects them)
 	$(BIN)/python docs/page_numbers.py $(ARGS)
+	$(BIN)/python docs/draw_map.py $(ARGS)
 
 mutants: .venv/.dev ## how many of 200 small wrong changes the tests notice (an hour; in a clone: sources are changed and restored)
 	$(BIN)/python -m pip install --quiet 'cosmic-ray>=8.4'
@@ -61,9 +62,6 @@ mutants: .venv/.dev ## how many of 200 small wrong changes the tests notice (an 
 	  session=out/$$(basename $$config .toml).sqlite && rm -f $$session && cosmic-ray init $$config $$session && \
 	  python tests/mutants/sample.py $$session $(or $(MUTANTS),29) && cosmic-ray exec $$config $$session && \
 	  cr-report --surviving-only $$session; done
-
-lines: ## lines of each part beside the budgets of CONTRIBUTING.md
-	@$(PYTHON) docs/lines.py
 
 clean: ## remove environments, built documents and caches (results in report/ and out/ stay)
 	rm -rf .venv .venv-oldest .venv-newest docs/_build docs/gallery build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -118,35 +116,6 @@ def read_exploration(space: str, n_options: int) -> list[str]:
     ]
 
 
-def count_functions() -> list[str]:
-    """Functions and files of the library that one `discover` crosses, and the library's lines in thousands."""
-    mdp, crossed = eo.maze("four-rooms"), set()
-    source = ROOT / "src" / "eigenoptions"
-
-    def record(frame: Any, event: str, argument: object) -> None:
-        code = frame.f_code
-        if (
-            event == "call"
-            and code.co_filename.startswith(str(source))
-            and not code.co_name.startswith("<")
-        ):
-            crossed.add((code.co_filename, code.co_name, code.co_firstlineno))
-
-    eo.discover(mdp, 8)
-    sys.setprofile(record)
-    eo.discover(mdp, 8)
-    sys.setprofile(None)
-    n_lines = sum(
-        len(path.read_text(encoding="utf-8").splitlines())
-        for path in source.rglob("*.py")
-    )
-    return [
-        str(len(crossed)),
-        str(len({file for file, *_ in crossed})),
-        f"{round(n_lines, -3):,}",
-    ]
-
-
 FOUR_ROOMS = "four-rooms"
 STATEMENTS: list[tuple[str, str, Callable[[], Sequence[str]]]] = [
     (
@@ -208,11 +177,6 @@ STATEMENTS: list[tuple[str, str, Callable[[], Sequence[str]]]] = [
             for name in ("no options", *(f"`{method}`" for method in METHODS))
         ),
         compare_methods,
-    ),
-    (
-        "docs/architecture.md",
-        "crosses {} functions in {} files. Of the library's {} lines, three fifths are statements",
-        count_functions,
     ),
     (
         "docs/slow-features.md",

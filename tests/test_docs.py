@@ -164,6 +164,12 @@ def test_notebook_runs(
             exec(compile("".join(cell["source"]), path.name, "exec"), names)
 
 
+def test_map_of_the_library_is_up_to_date() -> None:
+    command = [sys.executable, str(ROOT / "docs" / "draw_map.py")]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60)
+    assert done.returncode == 0, done.stdout
+
+
 def test_numbers_on_pages_are_as_computed() -> None:
     command = [sys.executable, str(ROOT / "docs" / "page_numbers.py")]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=600)
