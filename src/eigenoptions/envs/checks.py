@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Discrete
 
-from eigenoptions._types import ActsOnObservations
 from eigenoptions._validation import check_int
-from eigenoptions.envs.recognition import StateReader
+from eigenoptions.envs.recognition import Options, StateReader
 from eigenoptions.envs.sources import count_actions, env_name
 from eigenoptions.options import OptionSet
 
 
 def check_spaces(
     env: gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any],
-    options: OptionSet | Sequence[ActsOnObservations],
+    options: Options,
     mapped: bool = False,
 ) -> int:
     """Compare the spaces of a (vector) environment with the options.

@@ -9,7 +9,7 @@ the agent keeps its own observations.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import gymnasium as gym
 
@@ -19,6 +19,9 @@ from eigenoptions.envs.families import families, find_family
 from eigenoptions.envs.sources import env_name
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
+
+# What the wrappers accept as options. A `LinearOptionSet` is a sequence of options.
+Options: TypeAlias = OptionSet | Sequence[ActsOnObservations]
 
 
 class StateReader:
@@ -48,7 +51,7 @@ class StateReader:
 
     def __init__(
         self,
-        options: OptionSet | Sequence[ActsOnObservations] | MDP,
+        options: Options | MDP,
         state: Callable[[Any], Any] | None = None,
     ) -> None:
         self.state = state

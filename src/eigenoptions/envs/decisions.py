@@ -1,0 +1,203 @@
+"""The course of a decision: what both wrappers do with an agent's choice.
+
+An option takes several steps, so the agent is in a semi-Markov decision process: after
+k steps its target is ``R + gamma**k max_a Q(s', a)`` with ``R = sum_i gamma**i r_i``
+(paper, Section 2.2). A decision adds up R and gamma**k while it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenoptions._types import BoolArray
+from eigenoptions._validation import check_float, check_int
+from eigenoptions.envs.checks import check_spaces
+from eigenoptions.envs.recognition import Options, StateReader
+from eigenoptions.options import TERMINATE
+from eigenoptions.options.execution import RunningOption
+from eigenoptions.options.tuning import resolve_exploration
+
+
+@dataclass
+class Decision:
+    """What an agent chose, a primitive action or an option, and what came of it so far.
+
+    Parameters
+    ----------
+    choice : int, default=0
+        The agent's choice, as a number of its action space.
+    option : int, default=-1
+        Number of the option; -1 for a primitive action.
+    execution : RunningOption, default=None
+        The option that runs. None for a primitive action, and for an option that is not
+        available, so that a random action takes its place.
+    action : int, default=-1
+        The next primitive action; -1: the decision is complete.
+    duration : int, default=0
+        Number of primitive steps so far.
+    discount : float, default=1.0
+        gamma to the duration. NumPy's power of an array rounds otherwise than Python's,
+        so both wrappers compute it here, one decision at a time.
+    discounted, undiscounted : float, default=0.0
+        Sum of the rewards, with and without discount.
+    option_truncated : bool, default=False
+        Whether the option was stopped since it took too long.
+    """
+
+    choice: int = 0
+    option: int = -1
+    execution: RunningOption | None = None
+    action: int = -1
+    duration: int = 0
+    discount: float = 1.0
+    discounted: float = 0.0
+    undiscounted: float = 0.0
+    option_truncated: bool = False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the agent decides next."""
+        return self.action < 0
+
+    @property
+    def is_unavailable(self) -> bool:
+        """Whether a random action takes the place of an option."""
+        return self.option >= 0 and self.execution is None
+
+
+class DecisionMaker:
+    """What `OptionsWrapper` and `OptionsVectorWrapper` share.
+
+    That is their settings, and the beginning and course of a decision.
+    """
+
+    def _set_options(
+        self,
+        env: gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any],
+        options: Options,
+        gamma: float,
+        state: Callable[[Any], Any] | None,
+        max_duration: int,
+        option_chance: float | str | None,
+        stop_chance: float,
+    ) -> None:
+        """Check and keep the settings, which are those of `OptionsWrapper`."""
+        self.gamma = check_float("gamma", gamma, above=0, maximum=1)
+        self.max_duration = check_int("max_duration", max_duration)
+        self.n_primitive = check_spaces(env, options, mapped=state is not None)
+        self.options = options
+        self.state = state
+
+        stop_chance = check_float("stop_chance", stop_chance, minimum=0, below=1)
+        exploration = resolve_exploration(options, option_chance, stop_chance)
+        self.stop_chance = exploration.stop_chance
+        self.option_chance = exploration.option_chance
+        if self.option_chance is not None:
+            self.option_chance = check_float(
+                "option_chance", self.option_chance, minimum=0, maximum=1
+            )
+
+        self._policies = list(options)
+        self._reader = StateReader(options, state)
+        self._rng = np.random.default_rng()
+        # The last observation, and what the options act on there.
+        self._obs: Any = None
+        self._input: Any = None
+        # The mask of the present choices; None: an episode has to begin.
+        self._mask: NDArray[np.int8] | None = None
+
+    def _begin_decision(
+        self,
+        choice: int,
+        is_sampled: bool,
+        option_input: Any,
+        option_action: int | None = None,
+    ) -> Decision:
+        """Begin what the agent chose.
+
+        Parameters
+        ----------
+        choice : int
+            The agent's choice.
+        is_sampled : bool
+            Whether it came from ``action_space.sample()``: only then `stop_chance`
+            counts.
+        option_input : object
+            What options act on now.
+        option_action : int, default=None
+            The action of the chosen option, where it is known.
+        """
+        option = choice - self.n_primitive
+        if option < 0:
+            return Decision(choice, action=choice)
+
+        stop_chance = self.stop_chance if is_sampled else 0.0
+        execution = RunningOption(self._policies[option], self._rng, stop_chance)
+        action = self._act(execution, option_input, option_action)
+        if action < 0:
+            random_action = int(self._rng.integers(self.n_primitive))
+            return Decision(choice, option, action=random_action)
+        return Decision(choice, option, execution, action)
+
+    def _advance_decision(
+        self,
+        decision: Decision,
+        reward: float,
+        is_last: bool,
+        option_input: Any,
+        option_action: int | None = None,
+    ) -> None:
+        """Add a primitive step to a decision, and find its next action.
+
+        Parameters
+        ----------
+        decision : Decision
+            The decision, which changes.
+        reward : float
+            Reward of the step.
+        is_last : bool
+            Whether the step ended the episode.
+        option_input, option_action
+            As in `_begin_decision`, after the step.
+        """
+        decision.discounted += decision.discount * reward
+        decision.undiscounted += reward
+        decision.duration += 1
+        decision.discount = self.gamma**decision.duration
+
+        decision.action = -1
+        execution = decision.execution
+        if execution is None or is_last:
+            return
+        action = self._act(execution, option_input, option_action)
+        # The option has counted the action that it has just chosen.
+        is_too_long = execution.steps > self.max_duration
+        if action >= 0 and is_too_long:
+            decision.option_truncated = True
+        else:
+            decision.action = action
+
+    def _act(
+        self, execution: RunningOption, option_input: Any, option_action: int | None
+    ) -> int:
+        """Return the next action of an option, or TERMINATE."""
+        # A table of part of an environment has no options in the other states.
+        if self._reader.mdp is not None and option_input < 0:
+            return TERMINATE
+        return execution.act(option_input, option_action)
+
+    def action_masks(self) -> BoolArray:
+        """Return which choices are available now, for MaskablePPO.
+
+        Returns
+        -------
+        ndarray of shape (n_primitive + n_options,) or (n_envs, n_primitive + n_options)
+            One row per environment of a vector environment.
+        """
+        return np.asarray(self._mask, dtype=np.bool_)
