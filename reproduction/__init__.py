@@ -1,1 +1,4 @@
-"""Reproduction of the paper: ``python -m reproduction`` runs its experiments, judges its claims and writes a report."""
+"""Reproduction of the paper: ``python -m reproduction`` runs its experiments.
+
+It judges the paper's claims and writes a report.
+"""

@@ -1,8 +1,11 @@
-"""Run the paper's experiments and write a report: ``python -m reproduction [--only figure7] [--quick] [--atari]``.
+"""Run the paper's experiments and write a report.
 
-``python -m reproduction atari GAME`` studies one Atari game, ``python -m reproduction arena`` compares methods,
-``python -m reproduction ogbench`` plans to goals in logged data, ``python -m reproduction shaping`` compares dense
-rewards, ``python -m reproduction exploration`` measures the automatic setting of exploration.
+``python -m reproduction [--only figure7] [--quick] [--atari]`` runs the experiments.
+``python -m reproduction atari GAME`` studies one Atari game,
+``python -m reproduction arena`` compares methods,
+``python -m reproduction ogbench`` plans to goals in logged data,
+``python -m reproduction shaping`` compares dense rewards, and
+``python -m reproduction exploration`` measures the automatic setting of exploration.
 """
 
 from __future__ import annotations
@@ -13,14 +16,53 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from reproduction import atari
-from reproduction.experiments import find_experiments
-from reproduction.lab import Experiment, Lab, MissingJobsError, open_lab
-from reproduction.report import Outcome, paper_settings, print_claims, write_report
+from reproduction.experiment import (
+    Experiment,
+    list_experiments,
+    load_experiment,
+    read_title,
+)
+from reproduction.lab import Lab, open_lab
+from reproduction.report import (
+    Outcome,
+    print_claims,
+    read_chapters,
+    write_chapter,
+    write_report,
+)
+
+STUDIES = ("atari", "arena", "ogbench", "shaping", "exploration")
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run the experiments that have no results yet, and write a page about all that have."""
+    """Run experiments, and write a page about these and all that were run before."""
+    options = make_parser().parse_args(arguments)
+    names = list_experiments()
+    chosen = [name for name in options.only.split(",") if name] or names
+    for name in chosen:
+        if name not in names:
+            raise ValueError(
+                f"no experiment called {name!r}: choose from {', '.join(names)}"
+            )
+
+    experiments = [load_experiment(name) for name in chosen]
+    experiments.sort(key=lambda experiment: experiment.order)
+    with open_lab(options.out, quick=options.quick, atari=options.atari) as lab:
+        for experiment in experiments:
+            lab.describe(experiment.title)
+            write_chapter(options.out, run_experiment(lab, experiment), lab)
+
+        chapters = read_chapters(lab, names)
+        known = {chapter.name for chapter in chapters}
+        missing = sorted(read_title(name) for name in names if name not in known)
+        page = write_report(options.out, chapters, lab, missing)
+
+    print_claims([claim for chapter in chapters for claim in chapter.section.claims])
+    print(f"report: {page}")
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of the command."""
     parser = argparse.ArgumentParser("python -m reproduction", description=__doc__)
     parser.add_argument(
         "--only",
@@ -45,47 +87,28 @@ def main(arguments: Sequence[str]) -> None:
         metavar="DIR",
         help="default: report",
     )
-    options = parser.parse_args(arguments)
-    experiments = [*find_experiments(), *atari.EXPERIMENTS]
-    names = [e.name for e in experiments]
-    chosen = [name for name in options.only.split(",") if name] or names
-    for name in chosen:
-        if name not in names:
-            raise ValueError(
-                f"no experiment called {name!r}: choose from {', '.join(names)}"
-            )
-    outcomes, missing = [], []
-    with open_lab(options.out, quick=options.quick, atari=options.atari) as lab:
-        for experiment in experiments:
-            lab.describe(experiment.title)
-            lab.compute = experiment.name in chosen
-            try:
-                outcomes.append(run_experiment(lab, experiment))
-            except MissingJobsError:
-                missing.append(experiment.title)
-        page = write_report(options.out, outcomes, lab, missing)
-    print_claims([claim for outcome in outcomes for claim in outcome.claims])
-    print(f"report: {page}")
+    return parser
 
 
 def run_experiment(lab: Lab, experiment: Experiment) -> Outcome:
     """Run an experiment and judge its claims."""
-    lab.seconds = 0.0
-    settings = paper_settings(experiment, lab.quick)
-    data = experiment.run(lab, **settings)
-    return Outcome(experiment, data, settings, lab.seconds, experiment.judge(data))
+    seconds_before = lab.seconds
+    settings = experiment.choose_settings(lab.quick)
+    data = experiment.run(lab, settings)
+    return Outcome(
+        experiment=experiment,
+        data=data,
+        settings=settings,
+        seconds=lab.seconds - seconds_before,
+        claims=experiment.judge(data),
+    )
 
 
 if __name__ == "__main__":
     try:
-        if sys.argv[1:2] in (
-            ["atari"],
-            ["arena"],
-            ["ogbench"],
-            ["shaping"],
-            ["exploration"],
-        ):
-            import_module(f"reproduction.{sys.argv[1]}").main(sys.argv[2:])
+        if len(sys.argv) > 1 and sys.argv[1] in STUDIES:
+            study = import_module(f"reproduction.{sys.argv[1]}")
+            study.main(sys.argv[2:])
         else:
             main(sys.argv[1:])
     except KeyboardInterrupt:
@@ -95,4 +118,5 @@ if __name__ == "__main__":
         )
         sys.exit(130)
     except (ValueError, OSError, ImportError) as error:
-        sys.exit(" ".join([f"error: {error}", *getattr(error, "__notes__", [])]))
+        notes = getattr(error, "__notes__", [])
+        sys.exit(" ".join([f"error: {error}", *notes]))

@@ -5,7 +5,8 @@ Mazes, options and numbers per state are drawn by `eigenoptions.plots`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -29,58 +30,85 @@ COLORS = {
 def make_maps(
     n: int, width: float = 6.75, columns: int = 4
 ) -> tuple[Figure, list[Axes]]:
-    """Figure with axes for `n` mazes."""
-    return make_graphs(n, width, columns, height=width / max(min(n, columns), 3) + 0.2)
+    """A figure with axes for `n` mazes."""
+    n_wide = max(min(n, columns), 3)
+    return make_graphs(n, width, columns, height=width / n_wide + 0.2)
 
 
 def make_graphs(
     n: int,
     width: float = 6.75,
     columns: int = 4,
-    height: float = 0,
+    *,
+    height: float | None = None,
     ylabel: str = "",
     **subplots: Any,
 ) -> tuple[Figure, list[Axes]]:
-    """Figure with axes for `n` graphs of curves; the leftmost have the `ylabel`."""
-    columns = min(n, columns)
-    rows = -(-n // columns)
-    height = height or 0.72 * width / columns + 0.2
-    figure = Figure(figsize=(width, rows * height), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False, **subplots)
+    """A figure with axes for `n` graphs of curves.
+
+    Parameters
+    ----------
+    n : int
+        How many graphs.
+    width : float, default=6.75
+        Of the figure, in inches.
+    columns : int, default=4
+        Graphs in a row, at most.
+    height : float, optional
+        Of a row, in inches; by default in proportion to the width of a graph.
+    ylabel : str, default=""
+        Label of the leftmost vertical axes.
+    subplots
+        Further arguments of `Figure.subplots`.
+    """
+    n_columns = min(n, columns)
+    n_rows = ceil(n / n_columns)
+    if height is None:
+        height = 0.72 * width / n_columns + 0.2
+
+    figure = Figure(figsize=(width, n_rows * height), layout="constrained")
+    axes = figure.subplots(n_rows, n_columns, squeeze=False, **subplots)
     for ax in axes[:, 0]:
         ax.set_ylabel(ylabel)
     return figure, list(axes.ravel())
 
 
 def add_legend(figure: Figure, columns: int = 4) -> Figure:
-    """Add one legend of the lines of all axes below them, and return the figure."""
-    pairs = [
-        pair
-        for ax in figure.axes
-        for pair in zip(*ax.get_legend_handles_labels(), strict=True)
-    ]
-    lines = {label: line for line, label in pairs if label}
+    """Add one legend for the lines of all axes below them, and return the figure."""
+    lines = {}
+    for ax in figure.axes:
+        for line, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            if label:
+                lines[label] = line
+
     figure.legend(
         lines.values(), lines.keys(), loc="outside lower center", ncols=columns
     )
-    figure.set_figheight(
-        figure.get_figheight() + 0.05 + 0.15 * -(-len(lines) // columns)
-    )
+    n_rows = ceil(len(lines) / columns)
+    figure.set_figheight(figure.get_figheight() + 0.05 + 0.15 * n_rows)
     return figure
 
 
 def draw_learning(
     ax: Axes, curves: Mapping[str, pd.DataFrame], **settings: Any
 ) -> None:
-    """Draw learning curves (see `statistics.learning_curve`) by name; `settings` are those of `draw_lines`."""
-    episodes = next(iter(curves.values())).episode
-    bands = {name: (curve.low, curve.high) for name, curve in curves.items()}
-    means = {name: curve["mean"] for name, curve in curves.items()}
+    """Draw learning curves by name.
+
+    Parameters
+    ----------
+    ax : Axes
+        Where to draw.
+    curves : mapping
+        Tables of `statistics.average_curves`, all with the same episodes.
+    settings
+        Those of `draw_lines`.
+    """
+    first, *_ = curves.values()
     draw_lines(
         ax,
-        episodes,
-        means,
-        bands=bands,
+        first.episode,
+        {name: curve["mean"] for name, curve in curves.items()},
+        bands={name: (curve.low, curve.high) for name, curve in curves.items()},
         xlabel="episode",
         ylim=(-0.02, 1.02),
         **settings,
@@ -93,6 +121,7 @@ def draw_lines(
     lines: Mapping[str, ArrayLike],
     *,
     bands: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
+    colors: Mapping[str, Any] | None = None,
     thin: Mapping[str, ArrayLike] | None = None,
     baseline: float | None = None,
     ticks: Sequence[Any] | None = None,
@@ -103,22 +132,21 @@ def draw_lines(
     Parameters
     ----------
     ax, x, lines, bands
-        As in `draw_curves`; "2 options", "4 options", ... are shades of blue.
-    thin
+        As in `draw_curves`.
+    colors : mapping, optional
+        Colours of some lines; other kinds of options have those of `COLORS`.
+    thin : mapping, optional
         ``(k, n)`` thin lines behind the others, by name.
-    baseline
+    baseline : float, optional
         Height of a horizontal line for primitive actions.
-    ticks
+    ticks : sequence, optional
         Labels of the positions, which then have dots.
     settings
         Of the axes: title, xlabel, ylabel, yscale, ylim.
     """
-    for name, many in (thin or {}).items():
-        y = np.asarray(many, dtype=float)
-        labels = [name, *[""] * (len(y) - 1)]
-        ax.plot(
-            x, y.T, color="#9a9a9a", linewidth=0.4 if len(y) > 4 else 0.9, label=labels
-        )
+    if thin is not None:
+        for name, heights in thin.items():
+            _draw_thin(ax, x, name, np.asarray(heights, dtype=float))
     if baseline is not None:
         ax.axhline(
             baseline,
@@ -128,19 +156,31 @@ def draw_lines(
             ls=(0, (4, 2)),
             zorder=1.5,
         )
-    numbered = [name for name in lines if name.split()[0].isdigit()]
-    shades = colormaps["Blues"](np.linspace(0.5, 1.0, len(numbered)))
-    first = len(ax.lines)
-    draw_curves(
-        ax,
-        x,
-        lines,
-        bands=bands,
-        colors={**COLORS, **dict(zip(numbered, shades, strict=True))},
-    )
+
+    n_behind = len(ax.lines)
+    all_colors = {**COLORS, **(colors or {})}
+    draw_curves(ax, x, lines, bands=bands, colors=all_colors)
     ax.set(**settings)
+
     if ticks is not None:
-        ax.set_xticks(np.asarray(x), list(map(str, ticks)))
+        ax.set_xticks(np.asarray(x), [str(tick) for tick in ticks])
         ax.margins(x=0.04)
-        for line in ax.lines[first:]:
+        for line in ax.lines[n_behind:]:
             line.set(marker="o", markersize=2.5)
+
+
+def shade_lines(names: Iterable[str]) -> dict[str, Any]:
+    """Shades of blue for lines by name, from light to dark."""
+    lines = list(names)
+    shades = colormaps["Blues"](np.linspace(0.5, 1.0, len(lines)))
+    return dict(zip(lines, shades, strict=True))
+
+
+def _draw_thin(
+    ax: Axes, x: ArrayLike, name: str, heights: np.ndarray[Any, Any]
+) -> None:
+    """Draw thin grey lines ``(k, n)``; the first has the name for the legend."""
+    n_lines = len(heights)
+    width = 0.4 if n_lines > 4 else 0.9
+    labels = [name] + [""] * (n_lines - 1)
+    ax.plot(x, heights.T, color="#9a9a9a", linewidth=width, label=labels)

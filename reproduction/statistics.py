@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import ttest_ind
 
 from eigenoptions.evaluation.intervals import mean_interval
-from reproduction.lab import MARGIN
+from reproduction.thresholds import MARGIN
 
 # Of all intervals of one claim together.
 CONFIDENCE = 0.95
@@ -20,7 +20,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Difference:
-    """Difference of two means, with its interval.
+    """The difference of two means, with its interval.
 
     >>> print(Difference(0.25, 0.2, 0.3))
     +0.250 (+0.200 to +0.300)
@@ -44,65 +44,116 @@ class Difference:
         return self.high < 0
 
     def above(self, margin: float = MARGIN) -> bool | None:
-        """Whether the first mean is higher by what matters: no below the margin, yes above zero, else open (None).
+        """Whether the first mean is higher by what matters.
 
-        >>> [Difference(0.0, low, high).above() for low, high in ((0.01, 0.2), (0.01, 0.02), (-0.2, 0.2))]
-        [True, False, None]
+        It is not where the interval lies below the margin, it is where the interval
+        lies above zero, and else the sample does not decide (None).
+
+        >>> Difference(0.1, low=0.01, high=0.2).above()
+        True
+        >>> Difference(0.015, low=0.01, high=0.02).above()
+        False
+        >>> Difference(0.0, low=-0.2, high=0.2).above() is None
+        True
         """
-        return False if self.high < margin else True if self.low > 0 else None
+        if self.high < margin:
+            return False
+        if self.low > 0:
+            return True
+        return None
 
     def equal(self, margin: float = MARGIN) -> bool | None:
-        """Whether both means are equal up to a margin; None where the interval has values inside and outside of it.
+        """Whether both means are equal up to a margin.
 
-        >>> [Difference(0.0, low, high).equal() for low, high in ((-0.01, 0.02), (0.06, 0.1), (0.0, 0.1))]
-        [True, False, None]
+        It is not decided (None) where the interval lies partly outside the margin.
+
+        >>> Difference(0.0, low=-0.01, high=0.02).equal()
+        True
+        >>> Difference(0.08, low=0.06, high=0.1).equal()
+        False
+        >>> Difference(0.05, low=0.0, high=0.1).equal() is None
+        True
         """
         if -margin < self.low and self.high < margin:
             return True
-        return False if self.low > margin or self.high < -margin else None
+        if self.low > margin or self.high < -margin:
+            return False
+        return None
 
 
 def compare_means(a: ArrayLike, b: ArrayLike, n_intervals: int = 1) -> Difference:
-    """Mean of `a` minus mean of `b` with Welch's interval, widened (Bonferroni) if it is one of several of a claim.
+    """The mean of `a` minus the mean of `b`, with Welch's interval.
 
+    Parameters
+    ----------
+    a, b : array_like
+        The two samples.
+    n_intervals : int, default=1
+        Number of intervals that hold together: each is widened (Bonferroni).
+
+    Examples
+    --------
     >>> compare_means([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]).mean
     0.0
     >>> compare_means([1.0, 1.1, 0.9], [0.0, 0.1, -0.1], n_intervals=5).better
     True
     """
-    x, y = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    x = np.asarray(a, dtype=float)
+    y = np.asarray(b, dtype=float)
+    confidence = 1 - (1 - CONFIDENCE) / n_intervals
     with warnings.catch_warnings():
         # Equal runs give an interval of width zero, as intended.
         warnings.simplefilter("ignore", RuntimeWarning)
-        interval = ttest_ind(x, y, equal_var=False).confidence_interval(
-            1 - (1 - CONFIDENCE) / n_intervals
-        )
-    return Difference(
-        float(x.mean() - y.mean()), float(interval.low), float(interval.high)
-    )
+        interval = ttest_ind(x, y, equal_var=False).confidence_interval(confidence)
+
+    difference = float(x.mean() - y.mean())
+    return Difference(difference, float(interval.low), float(interval.high))
 
 
 def summarize_runs(returns: NDArray[Any]) -> pd.DataFrame:
-    """One row per run of ``(runs, episodes)`` evaluation returns: the mean of all, and that of the last tenth.
+    """One row per run: its mean return, and that of the last tenth of its episodes.
 
+    Parameters
+    ----------
+    returns : array, shape (runs, episodes)
+        Evaluation returns.
+
+    Examples
+    --------
     >>> summarize_runs(np.array([[0, 1]]))["mean_return"].tolist()
     [0.5]
     """
-    late = returns[:, -max(1, round(0.1 * returns.shape[1])) :]
-    means = {"mean_return": returns.mean(axis=1), "late_return": late.mean(axis=1)}
-    return pd.DataFrame({"run": np.arange(len(returns)), **means})
+    n_runs, n_episodes = returns.shape
+    n_late = max(1, round(0.1 * n_episodes))
+    return pd.DataFrame(
+        {
+            "run": np.arange(n_runs),
+            "mean_return": returns.mean(axis=1),
+            "late_return": returns[:, -n_late:].mean(axis=1),
+        }
+    )
 
 
-def learning_curve(returns: NDArray[Any], every: int = 5) -> pd.DataFrame:
-    """One row per `every` episodes of ``(runs, episodes)`` returns: their mean and its 95% interval over runs.
+def average_curves(returns: NDArray[Any], every: int = 5) -> pd.DataFrame:
+    """The learning curve: the mean return over runs, with its 95% interval.
 
-    >>> learning_curve(np.array([[0, 1], [1, 1]]), every=2)["mean"].tolist()
+    Parameters
+    ----------
+    returns : array, shape (runs, episodes)
+        Evaluation returns.
+    every : int, default=5
+        Episodes that share a row.
+
+    Examples
+    --------
+    >>> average_curves(np.array([[0, 1], [1, 1]]), every=2)["mean"].tolist()
     [0.75]
     """
-    ends = [*range(every, returns.shape[1], every), returns.shape[1]]
-    means = np.stack(
-        [part.mean(axis=1) for part in np.split(returns, ends[:-1], axis=1)], axis=1
-    )
+    n_episodes = returns.shape[1]
+    ends = [*range(every, n_episodes, every), n_episodes]
+    parts = np.split(returns, ends[:-1], axis=1)
+    means = np.stack([part.mean(axis=1) for part in parts], axis=1)
+
     low, high = np.clip(mean_interval(means), 0.0, 1.0)
     return pd.DataFrame(
         {"episode": ends, "mean": means.mean(axis=0), "low": low, "high": high}

@@ -15,7 +15,6 @@ pytest.importorskip("ale_py")
 from eigenoptions.atari import Emulator, Ram
 from eigenoptions.spectra import Spectrum
 from reproduction import atari
-from reproduction.atari.claims import GOALS, judge_game
 from reproduction.atari.games import GAMES, get_game, load_starts
 from reproduction.atari.measures import (
     compare_with_random,
@@ -32,7 +31,10 @@ from reproduction.atari.rollouts import (
     round_to_grid,
 )
 from reproduction.atari.settings import Kind, Variant, make_variants
+from reproduction.atari.stored import RESULTS, load_results
 from reproduction.atari.study import Collection, load_collection
+from reproduction.experiment import load_experiment
+from reproduction.experiments.montezumarevenge import GOALS
 
 # Frames with NOOP until the player can move.
 INTROS = {"Freeway": 20, "MontezumaRevenge": 60, "MsPacman": 270}
@@ -352,10 +354,9 @@ def judge(
     if long is None:
         first = table[table.start == 0]
         long = pd.concat([first, first.assign(variant="bytes")])
-    return {
-        claim.id: claim.verdict
-        for claim in judge_game({"rollouts": table, "long": long}, game=game)
-    }
+    experiment = load_experiment(game.lower())
+    claims = experiment.judge({"rollouts": table, "long": long})
+    return {claim.id: claim.verdict for claim in claims}
 
 
 def test_claims_about_intent_follow_from_the_table(rng: np.random.Generator) -> None:
@@ -466,8 +467,8 @@ def test_claims_about_places_follow_from_the_table(rng: np.random.Generator) -> 
 
 @pytest.mark.parametrize("game", GAMES)
 def test_stored_results_are_small_and_complete(game: str) -> None:
-    assert sum(path.stat().st_size for path in atari.RESULTS.iterdir()) < 2e6
-    data = atari.load_results(game)
+    assert sum(path.stat().st_size for path in RESULTS.iterdir()) < 2e6
+    data = load_results(game=game)
     wanted = [variant.name for variant in make_variants(game) if not variant.long]
     assert list(data["rollouts"].variant.unique()) == wanted
     assert data["rollouts"].collection.nunique() == 3

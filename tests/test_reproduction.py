@@ -19,23 +19,36 @@ import pytest
 
 import eigenoptions as eo
 from reproduction import __main__ as command
-from reproduction import lab as thresholds
+from reproduction import lab as laboratory
+from reproduction import report as reports
+from reproduction import thresholds
+from reproduction.claims import VERDICTS, Claim
+from reproduction.experiment import list_experiments, load_experiment
 from reproduction.experiments import (
     ablations,
-    agents,
     every_goal,
     figure6,
     figure7,
-    find_experiments,
     multiple_tasks,
     published_program,
     random_options,
 )
-from reproduction.lab import VERDICTS, Claim, Lab, MissingJobsError, open_lab
-from reproduction.report import Outcome, Section, write_page, write_report
+from reproduction.lab import Lab, open_lab
+from reproduction.report import (
+    Outcome,
+    Section,
+    write_chapter,
+    write_page,
+    write_report,
+)
+from reproduction.runs.learning import learn
+from reproduction.runs.options import make_eigenoptions
 
 ROOT = Path(__file__).parent.parent
-EXPERIMENTS = [e for e in find_experiments() if not e.atari]
+EXPERIMENTS = sorted(
+    (load_experiment(name) for name in list_experiments()), key=lambda e: e.order
+)
+EXPERIMENTS = [experiment for experiment in EXPERIMENTS if not experiment.is_game]
 Data = dict[str, pd.DataFrame]
 Edit = Callable[[Data], None]
 
@@ -46,7 +59,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Ou
     folder = tmp_path_factory.mktemp("reproduction") / "report"
     lab = Lab(folder / "cache", quick=True)
     outcomes = [command.run_experiment(lab, experiment) for experiment in EXPERIMENTS]
-    write_report(folder, outcomes, lab)
+    chapters = [write_chapter(folder, outcome, lab) for outcome in outcomes]
+    write_report(folder, chapters, lab)
     return folder, {outcome.experiment.name: outcome for outcome in outcomes}
 
 
@@ -95,18 +109,10 @@ def test_lab_interrupted_run_computes_only_what_is_missing(tmp_path, calls):
     ]
 
 
-def test_lab_that_may_not_compute_raises_for_missing_jobs(tmp_path, calls):
-    lab = Lab(tmp_path / "cache")
-    lab.compute = False
-    with pytest.raises(MissingJobsError):
-        lab.pmap(add, [{"a": 1}])
-    assert calls() == []
-
-
 def test_lab_other_source_is_another_job(tmp_path, calls, monkeypatch):
     lab = Lab(tmp_path / "cache")
     lab.pmap(add, [{"a": 1}])
-    monkeypatch.setattr(thresholds, "source_version", lambda module: "edited")
+    monkeypatch.setattr(laboratory, "source_version", lambda module: "edited")
     lab.pmap(add, [{"a": 1}])
     assert calls() == ["1", "1"]
 
@@ -140,6 +146,37 @@ def test_command_runs_some_experiments_and_lists_the_others(tmp_path, capsys):
     assert "Figure 7: accumulating reward" in text
     assert 'id="claim-walls"' in text
     assert "walls" in capsys.readouterr().out
+
+
+def test_command_loads_only_the_chosen_experiment(tmp_path):
+    program = (
+        "import sys; from reproduction.__main__ import main; main(sys.argv[1:]);"
+        "print(*[m for m in sys.modules if m.startswith('reproduction.experiments.')])"
+    )
+    arguments = ["--quick", "--only", "figure1", "--out", str(tmp_path / "report")]
+    process = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert process.stdout.splitlines()[-1] == "reproduction.experiments.figure1"
+
+
+def test_command_shows_experiments_again_that_were_run_before(tmp_path, monkeypatch):
+    folder = str(tmp_path / "report")
+    page = tmp_path / "report" / "index.html"
+    command.main(["--quick", "--only", "figure1", "--out", folder])
+    command.main(["--quick", "--only", "bottlenecks", "--out", folder])
+    assert {"walls", "closest-doorway"} <= {
+        address.removeprefix("#claim-") for address in Page(page.read_text()).addresses
+    }
+    # What other sources have written is no longer shown.
+    monkeypatch.setattr(reports, "_hash_shared_sources", lambda: "edited")
+    command.main(["--quick", "--only", "bottlenecks", "--out", folder])
+    assert 'id="claim-walls"' not in page.read_text()
+    assert "Figure 1: the domains" in page.read_text()
 
 
 def test_command_refuses_an_unknown_experiment(tmp_path):
@@ -224,7 +261,7 @@ def test_claims_follow_from_the_csv_files(report):
         }
         again = [
             (claim.id, claim.verdict, claim.measured)
-            for claim in outcome.experiment.claims(data)
+            for claim in outcome.experiment.judge(data)
         ]
         assert again == [
             (claim.id, claim.verdict, claim.measured) for claim in outcome.claims
@@ -237,10 +274,10 @@ def test_claims_follow_from_the_csv_files(report):
 
 def test_page_escapes_text_and_shows_tables(tmp_path):
     claim = Claim(
-        "a-b",
-        "1 < 2",
-        [True],
-        "<b>",
+        id="a-b",
+        sentence="1 < 2",
+        tests=[True],
+        measured="<b>",
         section="ours",
         table=pd.DataFrame({"x": [0.5, np.nan]}),
     )
@@ -266,7 +303,7 @@ def test_page_escapes_text_and_shows_tables(tmp_path):
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda e: e.name)
 def test_experiment_has_claims_or_notes_in_plain_words(experiment, report):
     outcome = report[1][experiment.name]
-    notes = list(experiment.notes(outcome.data))
+    notes = list(experiment.write_notes(outcome.data))
     assert outcome.claims or notes
     words = [claim.measured + claim.evidence for claim in outcome.claims]
     words += [
@@ -286,7 +323,7 @@ def test_experiment_has_claims_or_notes_in_plain_words(experiment, report):
 
 
 def setting(module: Any, name: str) -> Any:
-    return inspect.signature(module.run).parameters[name].default
+    return inspect.signature(module.list_jobs).parameters[name].default
 
 
 def test_settings_are_those_of_the_paper():
@@ -315,7 +352,7 @@ def test_verdict_that_turns_under_another_reading_is_on_the_edge(report):
         data = dict(outcome.data)
         curve(200, 40)(data)
         data["readings"] = data["readings"].assign(diffusion_time=later)
-        edges = {claim.id: claim.edge for claim in outcome.experiment.claims(data)}
+        edges = {claim.id: claim.edge for claim in outcome.experiment.judge(data)}
         assert bool(edges["enough-options-help"]) == says_so
 
 
@@ -345,8 +382,7 @@ def test_thresholds_are_those_fixed_before_the_runs():
 
 def test_make_eigenoptions_with_reordered_actions_keeps_values_and_terminations(i_maze):
     plain, reordered = (
-        agents.make_eigenoptions(i_maze, action_order=order)
-        for order in (None, (3, 2, 1, 0))
+        make_eigenoptions(i_maze, action_order=order) for order in (None, (3, 2, 1, 0))
     )
     np.testing.assert_allclose(plain.value, reordered.value, atol=1e-12)
     np.testing.assert_array_equal(plain.termination, reordered.termination)
@@ -354,7 +390,7 @@ def test_make_eigenoptions_with_reordered_actions_keeps_values_and_terminations(
 
 def test_make_eigenoptions_with_a_tolerance_terminates_in_more_states(four_rooms):
     plain, tolerant = (
-        agents.make_eigenoptions(four_rooms, 64, tolerance=t) for t in (0.0, 0.001)
+        make_eigenoptions(four_rooms, 64, tolerance=t) for t in (0.0, 0.001)
     )
     assert (tolerant.termination | ~plain.termination).all()
     assert tolerant.termination.sum() > plain.termination.sum()
@@ -362,8 +398,8 @@ def test_make_eigenoptions_with_a_tolerance_terminates_in_more_states(four_rooms
 
 def test_make_eigenoptions_shuffled_are_the_same_options(i_maze):
     plain, shuffled = (
-        agents.make_eigenoptions(i_maze),
-        agents.make_eigenoptions(i_maze, shuffle=1),
+        make_eigenoptions(i_maze),
+        make_eigenoptions(i_maze, shuffle=1),
     )
     assert sorted(plain.labels) == sorted(shuffled.labels)
     assert plain.labels != shuffled.labels
@@ -381,7 +417,7 @@ def test_published_learner_without_options_learns_as_q_learning_does(i_maze):
     np.testing.assert_array_equal(
         two_steps, published_program.learn_in_two_steps(**settings)
     )
-    whole = agents.learn(**settings, number=0).mean(axis=1)
+    whole = learn(**settings, number=0).mean(axis=1)
     assert abs(two_steps.mean() - whole.mean()) < 0.1
 
 
@@ -694,7 +730,7 @@ def test_claims_come_out_both_ways(experiment, report):
         ):
             data = dict(outcome.data)
             edit(data)
-            judged = {edited.id: edited.verdict for edited in experiment.claims(data)}
+            judged = {edited.id: edited.verdict for edited in experiment.judge(data)}
             assert judged[claim.id] == verdict, claim.id
 
 

@@ -21,8 +21,9 @@ from eigenoptions.plots.figures import STYLE
 from reproduction.arena.tables import train_table
 from reproduction.arena.tasks import MARKS, TASKS, make_task
 from reproduction.arena.training import DEEP_STEPS, train_deep
+from reproduction.claims import Claim, list_items
 from reproduction.drawing import add_legend, draw_lines, make_graphs
-from reproduction.lab import Claim, Data, Lab, list_items
+from reproduction.lab import Data, Lab
 from reproduction.report import Section, count_verdicts
 
 # The ways to explore, and the values of their own settings among which `tune` chooses.
@@ -196,8 +197,9 @@ def claims(data: Data, agent: str) -> Iterator[Claim]:
                 for task in tasks
             )
             yield Claim(
-                f"{agent}-{way}-before-{name}".replace(" ", "-"),
-                f"{agent} with options ({way}) finds random goals sooner than {name}, on at least 80% of the tasks.",
+                id=f"{agent}-{way}-before-{name}".replace(" ", "-"),
+                sentence=f"{agent} with options ({way}) finds random goals sooner than "
+                f"{name}, on at least 80% of the tasks.",
                 section="ours",
                 tests=[len(later) <= 0.2 * len(tasks)],
                 measured=f"the mean first goal is earlier on {len(tasks) - len(later)} of {len(tasks)} tasks, on "
@@ -210,8 +212,8 @@ def claims(data: Data, agent: str) -> Iterator[Claim]:
         }
         lost = tasks[(solved["plain"] & ~solved[way]).any(axis=1)]
         yield Claim(
-            f"{agent}-{way}-loses-none".replace(" ", "-"),
-            f"There is no task that {agent} solves without options and does not with options ({way}).",
+            id=f"{agent}-{way}-loses-none".replace(" ", "-"),
+            sentence=f"There is no task that {agent} solves without options and does not with options ({way}).",
             section="ours",
             tests=[not len(lost)],
             measured=f"lost: {', '.join(lost) or 'none'}",

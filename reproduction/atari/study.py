@@ -37,7 +37,7 @@ from reproduction.atari.rollouts import (
     make_plans,
     roll_out,
 )
-from reproduction.atari.settings import Kind, Variant
+from reproduction.atari.settings import Kind, Variant, make_variants
 from reproduction.lab import Data, Lab
 
 
@@ -80,6 +80,12 @@ def run_study(lab: Lab, game: str, variants: Sequence[Variant]) -> Data:
     ]
     data["traces"] = pd.concat(lab.pmap(trace_options, jobs), ignore_index=True)
     return data
+
+
+def run_small_study(lab: Lab, game: str) -> Data:
+    """The paper's protocol in a small run."""
+    size = "quick" if lab.quick else "paper"
+    return run_study(lab, game, make_variants(game, size))
 
 
 def measure_options(

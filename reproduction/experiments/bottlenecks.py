@@ -1,10 +1,12 @@
 """Appendix C: options leading to doorways.
 
-The four options used as a baseline, each defined in a single room and leading to the closest doorway.
+The four options used as a baseline, each defined in a single room and leading to the
+closest doorway.
 """
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from scipy.sparse.csgraph import shortest_path
 
 import eigenoptions as eo
@@ -12,120 +14,186 @@ from eigenoptions import MDP, OptionSet
 from eigenoptions.discovery.methods.bottleneck import find_rooms
 from eigenoptions.mdp.betweenness import compute_betweenness
 from eigenoptions.plots import draw_policy
-from reproduction.drawing import Figure, make_maps
-from reproduction.lab import NEAR, Claim, Claims, Data, Lab
+from reproduction.claims import Finding, claim
+from reproduction.drawing import make_maps
+from reproduction.lab import Data, Job, Jobs, Results, get_tables
+from reproduction.thresholds import NEAR
 
-SECTION, ORDER = "Appendix C", 90
+SECTION = "Appendix C"
+ORDER = 90
 CAPTION = "Red: the option may not start."
 
 
-def run(lab: Lab, *, maze="four-rooms") -> Data:
-    """Bottleneck options; for each of their states the steps they take, and the distance to the closest doorway."""
+def list_jobs(*, maze: str = "four-rooms") -> Jobs:
+    """Find the bottleneck options of a maze, and follow them."""
+    return {"options": [Job(measure_options, {"maze": maze})]}
+
+
+def measure_options(*, maze: str) -> Data:
+    """What bottleneck options do, and what they do to planning and exploration.
+
+    ``starts`` has the steps of each option from each state where it may start,
+    ``states`` how many shortest paths lead through each state, and ``planning`` the
+    sweeps of value iteration and the diffusion time with and without options.
+    """
     mdp = eo.maze(maze)
+    graph = eo.graph(mdp)
     options = eo.discover(mdp, method="bottleneck")
-    room, doors = find_rooms(mdp)
+    room, doorways = find_rooms(mdp)
+    distances = shortest_path(graph, unweighted=True)
+    to_doorway = distances[:, doorways].min(axis=1).astype(int)
+
     # Share of the pairs of other states whose shortest path leads through each state.
-    share = compute_betweenness(eo.graph(mdp)) / (
-        (mdp.n_states - 1) * (mdp.n_states - 2)
-    )
-    distances = (
-        shortest_path(eo.graph(mdp), unweighted=True)[:, doors].min(axis=1).astype(int)
-    )
-    starts = [
-        (options[i].label, len(options.follow(i, s)) - 1, room[s] + 1, distances[s])
-        for i, s in np.argwhere(options.initiation).tolist()
-    ]
-    planning = [
-        (name, count_sweeps(mdp, some), eo.diffusion_time(mdp, some))
-        for name, some in (("primitive actions", None), ("bottleneck options", options))
-    ]
+    n_pairs = (mdp.n_states - 1) * (mdp.n_states - 2)
+    betweenness = compute_betweenness(graph) / n_pairs
+
+    starts = []
+    for number, state in np.argwhere(options.initiation).tolist():
+        n_steps = len(options.follow(number, state)) - 1
+        starts.append(
+            {
+                "option": options[number].label,
+                "steps": n_steps,
+                "room": room[state] + 1,
+                "closest_doorway": to_doorway[state],
+            }
+        )
+
+    planning = []
+    for name, choices in {
+        "primitive actions": None,
+        "bottleneck options": options,
+    }.items():
+        planning.append(
+            {
+                "choices": name,
+                "sweeps": count_sweeps(mdp, choices),
+                "diffusion_time": eo.diffusion_time(mdp, choices),
+            }
+        )
     return {
-        "starts": pd.DataFrame(
-            starts, columns=["option", "steps", "room", "closest_doorway"]
-        ),
+        "starts": pd.DataFrame(starts),
         "states": pd.DataFrame(
-            {"room": room + 1, "betweenness": share, "steps_to_doorway": distances}
+            {
+                "room": room + 1,
+                "betweenness": betweenness,
+                "steps_to_doorway": to_doorway,
+            }
         ),
-        "planning": pd.DataFrame(
-            planning, columns=["choices", "sweeps", "diffusion_time"]
-        ),
+        "planning": pd.DataFrame(planning),
     }
 
 
 def count_sweeps(mdp: MDP, options: OptionSet | None) -> float:
-    """Sweeps of value iteration until a state has a plan (a value above 0), the mean over all states and goals.
+    """Sweeps of value iteration until a state has a plan: a value above 0.
 
-    The reward is 1 on reaching the goal; an option that touches the goal on its way ends there.
+    The result is the mean over all states and goals. The reward is 1 on reaching the
+    goal; an option that touches the goal on its way ends there.
     """
-    paths = [[s, t] for s in range(mdp.n_states) for t in np.asarray(mdp.successors)[s]]
+    paths = []
+    for state, successors in enumerate(np.asarray(mdp.successors)):
+        paths += [[state, successor] for successor in successors]
     if options is not None:
-        paths += [options.follow(int(i), s) for i, s in np.argwhere(options.initiation)]
-    # touched[m, g]: whether path m touches state g.
-    touched = np.zeros((len(paths), mdp.n_states), dtype=bool)
-    for m, path in enumerate(paths):
-        touched[m, path[1:]] = True
-    starts, ends = (np.array([path[i] for path in paths]) for i in (0, -1))
-    has_plan, sweeps = np.eye(mdp.n_states, dtype=bool), 0
+        for number, state in np.argwhere(options.initiation).tolist():
+            paths.append(options.follow(number, state))
+
+    # touches[m, g]: whether path m touches state g after its start.
+    touches = np.zeros((len(paths), mdp.n_states), dtype=bool)
+    for number, path in enumerate(paths):
+        touches[number, path[1:]] = True
+    starts = np.array([path[0] for path in paths])
+    ends = np.array([path[-1] for path in paths])
+
+    # has_plan[s, g]: whether a plan leads from s to g.
+    has_plan = np.eye(mdp.n_states, dtype=bool)
+    n_sweeps = 0
     while not has_plan.all():
-        sweeps += np.count_nonzero(~has_plan)
-        reached = touched | has_plan[ends]
-        np.logical_or.at(has_plan, starts, reached)
-    return sweeps / (mdp.n_states * (mdp.n_states - 1))
+        n_sweeps += np.count_nonzero(~has_plan)
+        leads_to_goal = touches | has_plan[ends]
+        np.logical_or.at(has_plan, starts, leads_to_goal)
+    return n_sweeps / (mdp.n_states * (mdp.n_states - 1))
 
 
-def figure(data: Data) -> Figure:
+def tabulate_results(results: Results) -> Data:
+    """The tables of the only job."""
+    return get_tables(results["options"])
+
+
+def draw_figure(data: Data) -> Figure:
+    """The four options."""
     options = eo.discover(eo.maze("four-rooms"), method="bottleneck")
-    picture, axes = make_maps(len(options))
+    figure, axes = make_maps(len(options))
     for ax, option in zip(axes, options, strict=True):
         draw_policy(ax, options.mdp, option.policy)
         ax.set_title(option.label)
-    return picture
+    return figure
 
 
-def claims(data: Data) -> Claims:
+@claim(
+    "closest-doorway",
+    "Each option is defined in a room and it moves the agent toward the closest "
+    "doorway.",
+)
+def move_toward_closest_doorway(data: Data) -> Finding:
     starts = data["starts"]
-    busy = data["states"].sort_values("betweenness", ascending=False, kind="stable")
-    sizes = busy[busy.room > 0].groupby("room").size()
-    by_option = starts.groupby("option", sort=False).room
-    whole = [
-        rooms.nunique() == 1 and len(rooms) == sizes[rooms.iloc[0]]
-        for _, rooms in by_option
+    states = data["states"]
+    room_sizes = states[states.room > 0].groupby("room").size()
+    fills_one_room = [
+        rooms.nunique() == 1 and len(rooms) == room_sizes[rooms.iloc[0]]
+        for _, rooms in starts.groupby("option", sort=False).room
     ]
-    direct = int((starts.steps == starts.closest_doorway).sum())
-    yield Claim(
-        "closest-doorway",
-        "Each option is defined in a room and it moves the agent toward the closest doorway.",
-        tests=[len(whole) == 4 and all(whole), direct == len(starts)],
-        measured=f"{len(whole)} options for {len(sizes)} rooms; {direct} of {len(starts)} states take the shortest "
-        "path to the closest doorway",
-        evidence="Rooms and doorways (states whose neighbours do not meet again nearby) are found automatically; an "
-        "option must be available in all of one room and nowhere else.",
+    n_options = len(fills_one_room)
+    n_direct = int((starts.steps == starts.closest_doorway).sum())
+    return Finding(
+        tests=[n_options == 4 and all(fills_one_room), n_direct == len(starts)],
+        measured=f"{n_options} options for {len(room_sizes)} rooms; {n_direct} of "
+        f"{len(starts)} states take the shortest path to the closest doorway",
+        evidence="Rooms and doorways (states whose neighbours do not meet again "
+        "nearby) are found automatically; an option must be available in all of one "
+        "room and nowhere else.",
     )
-    doors = int((busy.steps_to_doorway == 0).sum())
-    first = busy.steps_to_doorway[:doors]
-    at, beside = (first == 0).sum(), ((first > 0) & (first <= NEAR)).sum()
-    yield Claim(
-        "doorways-most-visited",
-        "Bottleneck states are the states most frequently visited when considering the shortest distance between any "
-        "two states.",
-        section="2.2",
-        tests=[first.max() == 0, first.max() <= NEAR],
-        measured=f"the {doors} states with the highest betweenness: doorways {at}, beside one {beside}",
-        evidence="Betweenness: the share of shortest paths between other states that lead through a state of the "
-        "4-room domain. Two tests: the busiest states are the doorways; they are at most one step from one.",
+
+
+@claim(
+    "doorways-most-visited",
+    "Bottleneck states are the states most frequently visited when considering the "
+    "shortest distance between any two states.",
+    section="2.2",
+)
+def visit_doorways_most(data: Data) -> Finding:
+    states = data["states"]
+    busiest = states.sort_values("betweenness", ascending=False, kind="stable")
+    n_doorways = int((states.steps_to_doorway == 0).sum())
+    steps = busiest.steps_to_doorway[:n_doorways]
+
+    n_at = (steps == 0).sum()
+    n_beside = ((steps > 0) & (steps <= NEAR)).sum()
+    return Finding(
+        tests=[steps.max() == 0, steps.max() <= NEAR],
+        measured=f"the {n_doorways} states with the highest betweenness: doorways "
+        f"{n_at}, beside one {n_beside}",
+        evidence="Betweenness: the share of shortest paths between other states that "
+        "lead through a state of the 4-room domain. Two tests: the busiest states are "
+        "the doorways; they are at most one step from one.",
     )
-    bare, options = data["planning"].itertuples()
-    yield Claim(
-        "planning-not-exploration",
-        "Not all options capable of accelerating planning are useful for exploration.",
-        section="1",
+
+
+@claim(
+    "planning-not-exploration",
+    "Not all options capable of accelerating planning are useful for exploration.",
+    section="1",
+)
+def accelerate_planning_not_exploration(data: Data) -> Finding:
+    without, with_options = data["planning"].itertuples()
+    return Finding(
         tests=[
-            options.sweeps < bare.sweeps,
-            options.diffusion_time > bare.diffusion_time,
+            with_options.sweeps < without.sweeps,
+            with_options.diffusion_time > without.diffusion_time,
         ],
-        measured=f"bottleneck options: {options.sweeps:.1f} sweeps of value iteration to a plan instead of "
-        f"{bare.sweeps:.1f}, and a diffusion time of {options.diffusion_time:,.0f} instead of "
-        f"{bare.diffusion_time:,.0f}",
-        evidence="Two tests: fewer sweeps until a state has a plan (mean over states and goals of the 4-room "
-        "domain), and a slower random walk.",
+        measured=f"bottleneck options: {with_options.sweeps:.1f} sweeps of value "
+        f"iteration to a plan instead of {without.sweeps:.1f}, and a diffusion time "
+        f"of {with_options.diffusion_time:,.0f} instead of "
+        f"{without.diffusion_time:,.0f}",
+        evidence="Two tests: fewer sweeps until a state has a plan (mean over states "
+        "and goals of the 4-room domain), and a slower random walk.",
     )

@@ -1,34 +1,40 @@
 """Appendix D: multiple tasks.
 
-Learning curves in the 4-room domain with 64 eigenoptions, with the four bottleneck options and with primitive
-actions, for different start (S) and goal (G) states, near to and far from doorways.
+Learning curves in the 4-room domain with 64 eigenoptions, with the four bottleneck
+options and with primitive actions, for different start (S) and goal (G) states, near to
+and far from doorways.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from scipy.sparse.csgraph import shortest_path
 
 import eigenoptions as eo
 from eigenoptions.discovery.methods.bottleneck import find_rooms
 from eigenoptions.plots import draw_maze
-from reproduction.drawing import Figure, add_legend, draw_learning, make_graphs
-from reproduction.experiments.agents import learn_all, make_eigenoptions
-from reproduction.lab import (
-    ALMOST_ALL,
-    MARGIN,
-    NEAR,
-    Claim,
-    Claims,
-    Data,
-    Lab,
-    at_least,
+from reproduction.claims import Finding, at_least, claim
+from reproduction.drawing import add_legend, draw_learning, make_graphs
+from reproduction.lab import Data, Job, Jobs, Results
+from reproduction.runs.learning import (
+    Learner,
+    list_learning_jobs,
+    stack_curves,
+    stack_runs,
 )
+from reproduction.runs.options import make_eigenoptions
 from reproduction.statistics import compare_means
+from reproduction.thresholds import ALMOST_ALL, MARGIN, NEAR
 
-SECTION, ORDER = "Appendix D", 110
-# (row, column) of start and goal: corners, cells beside doorways, and one of each.
+SECTION = "Appendix D"
+ORDER = 110
+
+# Row and column.
+Cell = tuple[int, int]
+
+# Start and goal: corners, cells beside doorways, and one of each.
 PAIRS = (
     ((11, 1), (1, 11)),
     ((1, 1), (11, 11)),
@@ -37,172 +43,241 @@ PAIRS = (
     ((1, 11), (7, 2)),
 )
 QUICK = {"pairs": PAIRS[2:4], "runs": 4, "episodes": 20}
-EIGEN, DOORS, BARE = AGENTS = (
-    "eigenoptions",
-    "bottleneck options",
-    "primitive actions",
-)
+
+EIGEN = "eigenoptions"
+BOTTLENECK = "bottleneck options"
+PRIMITIVE = "primitive actions"
 
 
-def run(
-    lab: Lab, *, pairs=PAIRS, options=64, runs=100, episodes=250, seed=2017
-) -> Data:
-    """Returns of three agents in each task; task 2i + 1 swaps the start and goal of task 2i."""
-    mdp = eo.maze("four-rooms")
-    state = {tuple(cell): s for s, cell in enumerate(np.asarray(mdp.coords).tolist())}
-    distances = shortest_path(eo.graph(mdp), unweighted=True)[
-        :, find_rooms(mdp)[1]
-    ].min(axis=1)
-    ends = [
-        (state[tuple(a)], state[tuple(b)])
-        for pair in pairs
-        for a, b in (pair, pair[::-1])
+def list_jobs(
+    *,
+    pairs: Sequence[tuple[Cell, Cell]] = PAIRS,
+    options: int = 64,
+    runs: int = 100,
+    episodes: int = 250,
+    seed: int = 2017,
+) -> Jobs:
+    """Learning of three agents in each task."""
+    tasks = list_tasks(pairs=pairs)
+    agents = {
+        EIGEN: {"n": options},
+        BOTTLENECK: {"method": "bottleneck"},
+        PRIMITIVE: {"n": 0},
+    }
+    learners = [
+        Learner(
+            "four-rooms",
+            settings,
+            {"task": task.task, "agent": agent},
+            start=task.start,
+            goal=task.goal,
+        )
+        for task in tasks.itertuples()
+        for agent, settings in agents.items()
     ]
-    tasks = pd.DataFrame(ends, columns=["start", "goal"]).assign(
-        task=range(1, len(ends) + 1)
-    )
-    tasks["goal_to_doorway"] = distances[tasks.goal].astype(int)
-    kinds = {EIGEN: {"n": options}, DOORS: {"method": "bottleneck"}, BARE: {"n": 0}}
-    agents = [
-        {
-            "maze": "four-rooms",
-            "options": kinds[name],
-            "start": start,
-            "goal": goal,
-            "task": i,
-            "agent": name,
-        }
-        for i, (start, goal) in enumerate(ends, start=1)
-        for name in AGENTS
-    ]
-    stops = make_eigenoptions(mdp, options).termination.any(axis=0)
     return {
-        "tasks": tasks,
-        "ends": pd.DataFrame(
-            {"states": [mdp.n_states], "ends_of_options": [stops.sum()]}
+        "tasks": [Job(list_tasks, {"pairs": pairs})],
+        "ends": [Job(count_ends, {"n": options})],
+        "learning": list_learning_jobs(
+            learners, runs=runs, episodes=episodes, seed=seed
         ),
-        **learn_all(lab, agents, runs=runs, episodes=episodes, seed=seed),
     }
 
 
-def figure(data: Data) -> Figure:
+def list_tasks(*, pairs: Sequence[tuple[Cell, Cell]]) -> pd.DataFrame:
+    """One row per task; task 2i swaps the start and goal of task 2i - 1."""
+    mdp = eo.maze("four-rooms")
+    cells = np.asarray(mdp.coords).tolist()
+    _, doorways = find_rooms(mdp)
+    distances = shortest_path(eo.graph(mdp), unweighted=True)
+    to_doorway = distances[:, doorways].min(axis=1).astype(int)
+
+    rows = []
+    for first, second in pairs:
+        for start, goal in ((first, second), (second, first)):
+            rows.append(
+                {
+                    "start": cells.index(list(start)),
+                    "goal": cells.index(list(goal)),
+                    "task": len(rows) + 1,
+                }
+            )
+    tasks = pd.DataFrame(rows)
+    return tasks.assign(goal_to_doorway=to_doorway[tasks.goal])
+
+
+def count_ends(*, n: int) -> dict[str, int]:
+    """How many states of the 4-room domain are the end of some option."""
+    mdp = eo.maze("four-rooms")
+    options = make_eigenoptions(mdp, n)
+    is_end = options.termination.any(axis=0)
+    return {"states": mdp.n_states, "ends_of_options": int(is_end.sum())}
+
+
+def tabulate_results(results: Results) -> Data:
+    """Tasks, ends of the options, and runs and curves of all agents."""
+    return {
+        "tasks": results["tasks"][0].value,
+        "ends": pd.DataFrame([row for _, row in results["ends"]]),
+        "runs": stack_runs(results["learning"]),
+        "curves": stack_curves(results["learning"]),
+    }
+
+
+def draw_figure(data: Data) -> Figure:
+    """Start and goal of each task, and the learning curves beside them."""
     tasks = data["tasks"]
-    picture, axes = make_graphs(2 * len(tasks), width_ratios=(1, 1.9, 1, 1.9))
+    figure, axes = make_graphs(2 * len(tasks), width_ratios=(1, 1.9, 1, 1.9))
     for ax, graph, task in zip(axes[::2], axes[1::2], tasks.itertuples(), strict=True):
         draw_maze(ax, eo.maze("four-rooms"), {task.start: "S", task.goal: "G"})
         ax.set_title(f"task {task.task}")
+
         curves = data["curves"][data["curves"].task == task.task]
-        draw_learning(
-            graph,
-            {agent: curves[curves.agent == agent] for agent in AGENTS},
-            ylabel="return",
-        )
-        if task.task <= len(tasks) - 2:
+        agents = dict(iter(curves.groupby("agent", sort=False)))
+        draw_learning(graph, agents, ylabel="return")
+        is_in_last_row = task.task > len(tasks) - 2
+        if not is_in_last_row:
             graph.set_xlabel("")
-    return add_legend(picture)
+    return add_legend(figure)
 
 
-def claims(data: Data) -> Claims:
-    distances = data["tasks"].set_index("task").goal_to_doorway
-    doors, gains = compare_agents(data, DOORS, BARE), compare_agents(data, EIGEN, BARE)
-    hinders = [difference.above() for difference in compare_agents(data, BARE, DOORS)]
-    yield Claim(
-        "bottlenecks-hinder-learning",
-        "Options traditionally used in the literature to speed up planning hinder the agents' performance if used for "
-        "random exploration during learning.",
-        section="1",
-        tests=[at_least(hinders, len(doors)), at_least(hinders, len(doors) // 2 + 1)],
-        measured=f"bottleneck options learn {count(doors)}",
-        evidence="Four bottleneck options against primitive actions. Two tests: worse in every task, worse in most.",
-        lesson="Bottleneck options make a random walk slower, but they speed up learning in most tasks: the values "
-        "of the way through the doors are learned off-policy.",
-        table=pd.DataFrame(
-            {"task": doors.index, "bottleneck minus primitive": doors.map(str)}
-        ),
+def write_headline(data: Data) -> tuple[str, str]:
+    """In how many tasks eigenoptions learn faster than primitive actions."""
+    gains = _compare_agents(data, EIGEN, PRIMITIVE)
+    n_better = sum(gain.better for gain in gains)
+    words = (
+        "tasks are learned faster with the same 64 eigenoptions than with primitive "
+        "actions"
     )
-    returns = dict(
-        list(data["runs"][data["runs"].agent == EIGEN].groupby("task").mean_return)
+    return f"{n_better} of {len(gains)}", words
+
+
+@claim(
+    "bottlenecks-hinder-learning",
+    "Options traditionally used in the literature to speed up planning hinder the "
+    "agents' performance if used for random exploration during learning.",
+    section="1",
+)
+def hinder_performance(data: Data) -> Finding:
+    gains = _compare_agents(data, BOTTLENECK, PRIMITIVE)
+    losses = _compare_agents(data, PRIMITIVE, BOTTLENECK)
+    hinders = [loss.above() for loss in losses]
+    return Finding(
+        tests=[at_least(hinders, len(gains)), at_least(hinders, len(gains) // 2 + 1)],
+        measured=f"bottleneck options learn {_count_tasks(gains)}",
+        evidence="Four bottleneck options against primitive actions. Two tests: worse "
+        "in every task, worse in most.",
+        lesson="Bottleneck options make a random walk slower, but they speed up "
+        "learning in most tasks: the values of the way through the doors are learned "
+        "off-policy.",
+        table=_tabulate_tasks(gains, "bottleneck minus primitive"),
     )
-    pairs = list(returns)[::2]
-    swaps = [
-        compare_means(returns[task], returns[task + 1], len(pairs)) for task in pairs
+
+
+@claim(
+    "swap-no-effect",
+    "Switching the positions of the starting and goal states have no effect in the "
+    "performance of our algorithm.",
+)
+def have_no_effect_when_swapped(data: Data) -> Finding:
+    runs = data["runs"][data["runs"].agent == EIGEN]
+    returns = dict(iter(runs.groupby("task").mean_return))
+    first_tasks = list(returns)[::2]
+    differences = [
+        compare_means(returns[task], returns[task + 1], len(first_tasks))
+        for task in first_tasks
     ]
-    same = [difference.equal() for difference in swaps]
-    yield Claim(
-        "swap-no-effect",
-        "Switching the positions of the starting and goal states have no effect in the performance of our algorithm.",
-        tests=same,
-        measured=f"the largest difference is {max(abs(difference.mean) for difference in swaps):.3f}; "
-        f"{same.count(True)} of {len(same)} pairs are equal within {MARGIN:g}",
-        evidence=f"The interval of the difference of the mean return must lie within ±{MARGIN:g}. The paper shows "
-        "its tasks as pictures only; these five pairs and their swaps are ours.",
+    largest = max(abs(difference.mean) for difference in differences)
+    is_same = [difference.equal() for difference in differences]
+    return Finding(
+        tests=is_same,
+        measured=f"the largest difference is {largest:.3f}; {is_same.count(True)} of "
+        f"{len(is_same)} pairs are equal within {MARGIN:g}",
+        evidence="The interval of the difference of the mean return must lie within "
+        f"±{MARGIN:g}. The paper shows its tasks as pictures only; these five pairs "
+        "and their swaps are ours.",
     )
-    better = [difference.above() for difference in gains]
-    yield Claim(
-        "outperform-primitive",
-        "In almost all settings, the agents augmented by eigenoptions outperform those equipped only with primitive "
-        "actions.",
+
+
+@claim(
+    "outperform-primitive",
+    "In almost all settings, the agents augmented by eigenoptions outperform those "
+    "equipped only with primitive actions.",
+)
+def outperform_primitive_actions(data: Data) -> Finding:
+    gains = _compare_agents(data, EIGEN, PRIMITIVE)
+    better = [gain.above() for gain in gains]
+    return Finding(
         tests=[
             at_least(better, ALMOST_ALL * len(gains)),
             at_least(better, len(gains) // 2 + 1),
         ],
-        measured=count(gains),
+        measured=_count_tasks(gains),
         evidence=f"Almost all: at least {ALMOST_ALL:.0%}; partly if more than half.",
-        table=pd.DataFrame(
-            {"task": gains.index, "eigenoptions minus primitive": gains.map(str)}
-        ),
+        table=_tabulate_tasks(gains, "eigenoptions minus primitive"),
     )
+
+
+@claim(
+    "not-all-regions",
+    "64 eigenoptions may not encode all options required to go to a specific region of "
+    "the state space.",
+)
+def leave_out_regions(data: Data) -> Finding:
     (ends,) = data["ends"].itertuples()
-    left = ends.states - ends.ends_of_options
-    yield Claim(
-        "not-all-regions",
-        "64 eigenoptions may not encode all options required to go to a specific region of the state space.",
-        tests=[left > 0],
-        measured=f"{left} of {ends.states} states are the end of none of the 64 options",
+    n_left_out = ends.states - ends.ends_of_options
+    return Finding(
+        tests=[n_left_out > 0],
+        measured=f"{n_left_out} of {ends.states} states are the end of none of the 64 "
+        "options",
         evidence="Ends of the options of both signs of the first 32 eigenvectors.",
     )
-    is_far = distances > NEAR
-    far, near = (
-        compare_agents(data, EIGEN, DOORS, distances.index[side])
-        for side in (is_far, ~is_far)
-    )
-    yield Claim(
-        "outperform-bottlenecks-far",
-        "Agents equipped with eigenoptions outperform agents equipped with options leading to bottleneck states in "
-        "settings in which the goal state is far from the doorways.",
-        tests=[difference.above() for difference in far],
-        measured=count(far),
+
+
+@claim(
+    "outperform-bottlenecks-far",
+    "Agents equipped with eigenoptions outperform agents equipped with options leading "
+    "to bottleneck states in settings in which the goal state is far from the "
+    "doorways.",
+)
+def outperform_bottlenecks_far_from_doorways(data: Data) -> Finding:
+    far, _ = _compare_with_bottlenecks(data)
+    return Finding(
+        tests=[gain.above() for gain in far],
+        measured=_count_tasks(far),
         evidence=f"Far: more than {NEAR} step from a doorway.",
-        table=pd.DataFrame(
-            {"task": far.index, "eigenoptions minus bottleneck": far.map(str)}
-        ),
-    )
-    lead = [np.mean([difference.mean for difference in gaps]) for gaps in (far, near)]
-    yield Claim(
-        "bottlenecks-competitive-near",
-        "In scenarios where the goal state is closer to bottleneck states, the options leading to doorways are more "
-        "competitive.",
-        tests=[lead[1] < lead[0]],
-        measured=f"eigenoptions lead by {lead[0]:+.3f} on average where the goal is far from doorways and by "
-        f"{lead[1]:+.3f} where it is beside one",
-        evidence="Mean return with eigenoptions minus that with bottleneck options, averaged over tasks.",
-        table=pd.DataFrame(
-            {"task": near.index, "eigenoptions minus bottleneck": near.map(str)}
-        ),
+        table=_tabulate_tasks(far, "eigenoptions minus bottleneck"),
     )
 
 
-def headline(data: Data) -> tuple[str, str]:
-    gains = compare_agents(data, EIGEN, BARE)
-    words = "tasks are learned faster with the same 64 eigenoptions than with primitive actions"
-    return f"{sum(difference.better for difference in gains)} of {len(gains)}", words
+@claim(
+    "bottlenecks-competitive-near",
+    "In scenarios where the goal state is closer to bottleneck states, the options "
+    "leading to doorways are more competitive.",
+)
+def compete_near_doorways(data: Data) -> Finding:
+    far, near = _compare_with_bottlenecks(data)
+    lead_far = np.mean([gain.mean for gain in far])
+    lead_near = np.mean([gain.mean for gain in near])
+    return Finding(
+        tests=[lead_near < lead_far],
+        measured=f"eigenoptions lead by {lead_far:+.3f} on average where the goal is "
+        f"far from doorways and by {lead_near:+.3f} where it is beside one",
+        evidence="Mean return with eigenoptions minus that with bottleneck options, "
+        "averaged over tasks.",
+        table=_tabulate_tasks(near, "eigenoptions minus bottleneck"),
+    )
 
 
-def compare_agents(
+def _compare_agents(
     data: Data, agent: str, other: str, tasks: Sequence[int] | None = None
 ) -> pd.Series:
-    """Difference of the mean returns of two agents in each task, or in some tasks that are judged together."""
-    tasks = data["tasks"].task if tasks is None else tasks
+    """Difference of the mean returns of two agents in each task.
+
+    The tasks, all by default, are judged together.
+    """
+    if tasks is None:
+        tasks = data["tasks"].task
     returns = data["runs"].set_index(["agent", "task"]).sort_index().mean_return
     differences = [
         compare_means(returns[agent, task], returns[other, task], len(tasks))
@@ -211,10 +286,23 @@ def compare_agents(
     return pd.Series(differences, index=tasks, dtype=object)
 
 
-def count(differences: pd.Series) -> str:
+def _compare_with_bottlenecks(data: Data) -> tuple[pd.Series, pd.Series]:
+    """Eigenoptions against bottleneck options, far from doorways and near to them."""
+    distances = data["tasks"].set_index("task").goal_to_doorway
+    far_tasks = distances.index[distances > NEAR]
+    near_tasks = distances.index[distances <= NEAR]
+    far = _compare_agents(data, EIGEN, BOTTLENECK, far_tasks)
+    near = _compare_agents(data, EIGEN, BOTTLENECK, near_tasks)
+    return far, near
+
+
+def _count_tasks(differences: pd.Series) -> str:
     """In how many tasks an agent is better and worse than another, as text."""
-    better, worse = (
-        sum(d.better for d in differences),
-        sum(d.worse for d in differences),
-    )
-    return f"better in {better} of {len(differences)} tasks, worse in {worse}"
+    n_better = sum(difference.better for difference in differences)
+    n_worse = sum(difference.worse for difference in differences)
+    return f"better in {n_better} of {len(differences)} tasks, worse in {n_worse}"
+
+
+def _tabulate_tasks(differences: pd.Series, head: str) -> pd.DataFrame:
+    """Table for readers: one row per task."""
+    return pd.DataFrame({"task": differences.index, head: differences.map(str)})

@@ -1,0 +1,103 @@
+"""The command that studies one game: ``python -m reproduction atari GAME``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from markupsafe import Markup
+
+from reproduction.atari.claims import follows_paper
+from reproduction.atari.games import get_game
+from reproduction.atari.pictures import save_clips
+from reproduction.atari.settings import make_variants
+from reproduction.atari.study import run_study
+from reproduction.experiment import load_experiment
+from reproduction.lab import open_lab
+from reproduction.report import Outcome, Section, make_section, print_claims, write_page
+
+SIZES = {
+    "paper": "the paper's protocol in a small run",
+    "full": "the paper's protocol and all variants, which judges its claims; up to an "
+    "hour",
+    "quick": "a run of seconds, to check that everything works",
+}
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Study one game; write its tables, clips and a page. It can be interrupted."""
+    options = make_parser().parse_args(arguments)
+    game = get_game(options.game).name
+    size = options.size or "default"
+    variants = make_variants(game, size)
+    if options.seeds:
+        seeds = tuple(options.seeds)
+        variants = [replace(variant, collections=seeds) for variant in variants]
+
+    # The caption speaks of stored results.
+    experiment = replace(load_experiment(game.lower()), caption="")
+    folder = options.out / game.lower()
+    with open_lab(folder, quick=size == "quick") as lab:
+        data = run_study(lab, game, variants)
+        claims = list(experiment.list_further_claims(data))
+        if follows_paper(data):
+            claims = experiment.judge(data)
+        outcome = Outcome(experiment, data, {"size": size}, lab.seconds, claims)
+        write_game(folder, game, outcome)
+
+    print_claims(outcome.claims)
+    print(f"report: {folder / 'index.html'}")
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of the command."""
+    parser = argparse.ArgumentParser(
+        "python -m reproduction atari", description=main.__doc__
+    )
+    parser.add_argument("game", help="Freeway, MontezumaRevenge or MsPacman")
+    sizes = parser.add_mutually_exclusive_group()
+    for size, words in SIZES.items():
+        sizes.add_argument(
+            f"--{size}", dest="size", action="store_const", const=size, help=words
+        )
+    parser.add_argument(
+        "--seeds", type=int, nargs="+", help="one per collection of transitions"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("out/atari"),
+        metavar="DIR",
+        help="default: out/atari",
+    )
+    return parser
+
+
+def write_game(folder: Path, game: str, outcome: Outcome) -> None:
+    """Write the tables (as ``results`` has them), the clips and the page of a game."""
+    tables = folder / "data"
+    tables.mkdir(exist_ok=True)
+    for name, table in outcome.data.items():
+        path = tables / f"{outcome.experiment.name}-{name}.csv"
+        table.to_csv(path, index=False, float_format="%.6g")
+
+    card = Markup(
+        '<figure class="card" style="max-width:15rem"><img src="{0}" alt="{1}">'
+        "<figcaption><b>{1}</b> {2}</figcaption></figure>"
+    )
+    clips = save_clips(outcome.data, game, folder)
+    cards = Markup("").join(card.format(*clip) for clip in clips)
+    highlights = Section(
+        name="clips",
+        title="Highlighted options",
+        text="Options that settle away from their start and from each other, chosen by "
+        "a rule; and a random walk.",
+        shown=[Markup('<div class="cards">{}</div>').format(cards)],
+    )
+    write_page(
+        folder / "index.html",
+        f"Eigenoptions of {game}",
+        [highlights, make_section(outcome)],
+    )

@@ -1,0 +1,219 @@
+"""Claims: a sentence of the paper, and the function that finds what the data say.
+
+A claim is a function of the tables of its experiment, with the sentence above it::
+
+    @claim("walls", "When an action that would have taken the agent into a wall ...")
+    def stay_before_walls(data: Data) -> Finding:
+        domains = data["domains"]
+        return Finding(
+            tests=[(domains.of_these_stay == domains.moves_into_walls).all()],
+            measured=list_rows("{domain}: {of_these_stay} of ...", domains),
+            evidence="Every action of every state whose target is a wall ...",
+        )
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from reproduction.lab import Data
+
+VERDICTS = ("holds", "partly", "does not hold", "not decided")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What the data say about a claim.
+
+    Attributes
+    ----------
+    tests : sequence of bool or None
+        Whether each test is passed; None where the sample is too small to decide.
+    measured : str
+        The result in one line.
+    evidence : str, default=""
+        How it was measured, and what explains a difference.
+    lesson : str, default=""
+        One sentence for readers if the claim does not hold.
+    edge : str, default=""
+        Why the verdict is on the edge: the reading, seed, margin or number of runs
+        under which it turns.
+    table : DataFrame, optional
+        The numbers behind the result.
+
+    Examples
+    --------
+    >>> Finding(tests=[2 % 2 == 0], measured="2 mod 2 = 0").verdict
+    'holds'
+    """
+
+    tests: Sequence[bool | None]
+    measured: str
+    evidence: str = ""
+    lesson: str = ""
+    edge: str = ""
+    table: pd.DataFrame | None = None
+
+    @property
+    def verdict(self) -> str:
+        """Whether all tests are passed, some or none, or whether that is open.
+
+        >>> cases = ([True], [True, False], [False], [True, None])
+        >>> [Finding(tests=tests, measured="").verdict for tests in cases]
+        ['holds', 'partly', 'does not hold', 'not decided']
+        """
+        decided = [test for test in self.tests if test is not None]
+        some_pass = any(decided)
+        some_fail = not all(decided)
+
+        if some_pass and some_fail:
+            return "partly"
+        if len(decided) < len(self.tests) or not decided:
+            return "not decided"
+        if some_pass:
+            return "holds"
+        return "does not hold"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim(Finding):
+    """A sentence beside what was found about it.
+
+    Attributes
+    ----------
+    id : str
+        The name of the claim.
+    sentence : str
+        The paper's words, or close to them.
+    section : str
+        The place in the paper (``"4.2"``, ``"Appendix D"``), or ``"ours"`` for a
+        statement that the paper does not make.
+    title : str, default=""
+        A few words; those of the id by default.
+    """
+
+    id: str
+    sentence: str
+    section: str
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A sentence of the paper and the function that judges it; see `claim`."""
+
+    id: str
+    sentence: str
+    section: str
+    find: Callable[[Data], Finding]
+
+    def judge(self, data: Data, section: str) -> Claim:
+        """The claim as the data decide it; `section` is that of its experiment."""
+        return make_claim(
+            self.find(data),
+            id=self.id,
+            sentence=self.sentence,
+            section=self.section or section,
+        )
+
+
+def claim(
+    id: str, sentence: str, *, section: str = ""
+) -> Callable[[Callable[[Data], Finding]], Statement]:
+    """Make a function the judge of a sentence of the paper.
+
+    Parameters
+    ----------
+    id : str
+        The name of the claim.
+    sentence : str
+        The paper's words, or close to them.
+    section : str, default=""
+        The place in the paper; by default that of the experiment.
+
+    Examples
+    --------
+    >>> @claim("two-rows", "The table has two rows.")
+    ... def has_two_rows(data):
+    ...     n_rows = len(data["table"])
+    ...     return Finding(tests=[n_rows == 2], measured=f"{n_rows} rows")
+    >>> has_two_rows.judge({"table": pd.DataFrame({"x": [1, 2]})}, "4.3").verdict
+    'holds'
+    """
+
+    def register(find: Callable[[Data], Finding]) -> Statement:
+        return Statement(id, sentence, section, find)
+
+    return register
+
+
+def make_claim(
+    finding: Finding, *, id: str, sentence: str, section: str, title: str = ""
+) -> Claim:
+    """Put a sentence beside what was found about it."""
+    return Claim(
+        id=id,
+        sentence=sentence,
+        section=section,
+        title=title,
+        tests=finding.tests,
+        measured=finding.measured,
+        evidence=finding.evidence,
+        lesson=finding.lesson,
+        edge=finding.edge,
+        table=finding.table,
+    )
+
+
+def at_least(tests: Iterable[bool | None], count: float) -> bool | None:
+    """Whether at least `count` tests are passed; None if undecided ones decide it.
+
+    >>> at_least([True, True, None], 2)
+    True
+    >>> at_least([True, False, None], 2) is None
+    True
+    >>> at_least([False, False, None], 2)
+    False
+    """
+    results = list(tests)
+    n_passed = sum(test is True for test in results)
+    n_undecided = sum(test is None for test in results)
+
+    if n_passed >= count:
+        return True
+    if n_passed + n_undecided < count:
+        return False
+    return None
+
+
+def list_rows(form: str, table: pd.DataFrame) -> str:
+    """The rows of a table as text.
+
+    Parameters
+    ----------
+    form : str
+        Text of a row, with names of columns or of the index in braces.
+    table : DataFrame
+        The table.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"domain": ["maze", "room"], "share": [0.25, 1.0]})
+    >>> list_rows("{domain} {share:.0%}", table)
+    'maze 25%, room 100%'
+    """
+    rows = table.reset_index().to_dict("records")
+    return ", ".join(form.format(**row) for row in rows)
+
+
+def list_items(form: str, items: Mapping[Any, Any] | pd.Series) -> str:
+    """The keys and values of a mapping as text.
+
+    >>> list_items("{} {:.0%}", {"maze": 0.25, "room": 1.0})
+    'maze 25%, room 100%'
+    """
+    return ", ".join(form.format(key, value) for key, value in items.items())

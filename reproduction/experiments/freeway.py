@@ -1,0 +1,307 @@
+"""Figure 8: Freeway.
+
+Where the chicken tends to be under highlighted options, and histograms of its height;
+option #445 scores 28 points.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from reproduction.atari.claims import (
+    count_options,
+    describe_rollouts,
+    has_enough,
+    is_seen,
+    judge_intent,
+    list_numbers,
+    list_variant_claims,
+    select_main,
+)
+from reproduction.atari.measures import find_reliable
+from reproduction.atari.pictures import draw_highlights
+from reproduction.atari.stored import load_results
+from reproduction.atari.study import run_small_study
+from reproduction.claims import Claim, Finding, claim
+from reproduction.experiment import Block
+from reproduction.lab import Data, Job, Jobs, Lab, Results, get_tables
+
+SECTION = "5.2"
+ORDER = 170
+CAPTION = (
+    "Stored results of python -m reproduction atari Freeway --full, unless run anew by "
+    "--atari."
+)
+
+# Height of a lane, and about that of the road from pavement to pavement.
+LANE_HEIGHT = 16.0
+ROAD_HEIGHT = 170.0
+
+# Lanes by which options differ, at least.
+MIN_LANES = 3
+
+# Points of option #445, and of DQN (Mnih et al., 2015). "28 points" and "very close"
+# are at least this share of them.
+PAPER_SCORE = 28.0
+DQN_SCORE = 30.3
+NEARLY = 0.9
+
+# Frames of an episode.
+EPISODE_FRAMES = 8_192
+
+
+def list_jobs(*, game: str = "Freeway") -> Jobs:
+    """Read the stored results."""
+    return {"tables": [Job(load_results, {"game": game})]}
+
+
+def tabulate_results(results: Results) -> Data:
+    """The stored tables."""
+    return get_tables(results["tables"])
+
+
+def play_game(lab: Lab) -> Data:
+    """The tables of a new, small study."""
+    return run_small_study(lab, "Freeway")
+
+
+def draw_figure(data: Data) -> Figure:
+    """Where highlighted options end, and how long the chicken is at each height."""
+    return draw_highlights(data, game="Freeway")
+
+
+def write_notes(data: Data) -> Iterator[Block]:
+    """How much was rolled out, and the means of all kinds."""
+    return describe_rollouts(data)
+
+
+@claim(
+    "freeway-lane",
+    "In Freeway we observe options in which the agent clearly wants to reach a "
+    "specific lane in the street.",
+)
+def reach_specific_lane(data: Data) -> Finding:
+    main = select_main(data)
+    enough = has_enough(data)
+    n_starts = main.start.nunique()
+    kinds = {
+        kind: main[main.kind == kind] for kind in ("singular", "random", "published")
+    }
+    reliable = {}
+    shares = {}
+    for kind, table in kinds.items():
+        options = find_reliable(table)
+        reliable[kind] = options[options.region.str.contains("lane")]
+        shares[kind] = f"{len(reliable[kind])} of {len(table) // n_starts}"
+
+    per_collection = [
+        int((reliable["singular"].collection == collection).sum())
+        for collection in sorted(set(main.collection))
+    ]
+    n_lanes = reliable["singular"].region.nunique()
+    lanes = "lane" if n_lanes == 1 else "lanes"
+    singular = kinds["singular"]
+    arrives = singular.region.str.contains("lane") & (singular.arrives > 0)
+    return Finding(
+        tests=[
+            is_seen(min(per_collection) > 0, enough),
+            is_seen(n_lanes >= MIN_LANES, enough),
+        ],
+        measured=f"{list_numbers(per_collection)} of {count_options(main, 'singular')} "
+        f"singular options per collection go to a lane reliably, to {n_lanes} "
+        f"different {lanes}; from single starts {arrives.mean():.1%} arrive in a lane",
+        evidence="Two tests: a reliable option with its place in a lane in every "
+        f"collection, and at least {MIN_LANES} different lanes. Of random directions "
+        f"{shares['random']} do so, of rows of V by the published program "
+        f"{shares['published']}.",
+    )
+
+
+@claim(
+    "freeway-heights",
+    "We can clearly see how the chicken's height varies for different options.",
+)
+def vary_height(data: Data) -> Finding:
+    long = _select_long(data)
+    enough = has_enough(data)
+    singular = long[long.kind == "singular"]
+    random = long[long.kind == "random"]
+    low, high = np.quantile(singular.height, [0.05, 0.95])
+    random_low, random_high = np.quantile(random.height, [0.05, 0.95])
+    n_bands = (singular.x.dropna() // LANE_HEIGHT).nunique()
+    return Finding(
+        tests=[
+            is_seen(bool(high - low >= LANE_HEIGHT), enough),
+            is_seen(n_bands >= MIN_LANES, enough),
+        ],
+        measured=f"mean height of an option: {low:.0f} to {high:.0f} (5% to 95% of "
+        f"options), highest {singular.height.max():.0f}; modal heights in {n_bands} "
+        f"bands of {LANE_HEIGHT:g}",
+        evidence=f"From the first start of each collection, {long.frames.max():,} "
+        "frames. Two tests: the middle 90% of options differ by at least a lane "
+        f"({LANE_HEIGHT:g} units), and modal heights lie in at least {MIN_LANES} bands "
+        f"of that size. Random directions: {random_low:.0f} to {random_high:.0f}, "
+        f"highest {random.height.max():.0f}.",
+    )
+
+
+@claim(
+    "freeway-walk",
+    "A random walk over primitive actions does not explore the environment properly.",
+)
+def explore_poorly_by_random_walk(data: Data) -> Finding:
+    long = _select_long(data)
+    walk = long[long.kind == "walk"]
+    singular = long[long.kind == "singular"]
+    most_points = walk.score.max()
+    reached = walk.farthest.median()
+    return Finding(
+        tests=[most_points == 0, reached < ROAD_HEIGHT / 2],
+        measured=f"{len(walk)} walks of {long.frames.max()} frames reach at most "
+        f"{most_points:g} points and a median distance of {reached:.0f} units, of "
+        f"{ROAD_HEIGHT:g}",
+        evidence="Two tests: no walk crosses the road, and the median walk gets less "
+        f"than half across. Singular options get {singular.farthest.median():.0f} far "
+        f"(median), {singular.farthest.max():.0f} at most.",
+    )
+
+
+@claim(
+    "freeway-445",
+    "Remarkably, option #445 scores 28 points at the end of the episode.",
+)
+def score_28_points(data: Data) -> Finding:
+    long = _select_long(data)
+    scores = _find_best_scores(long)
+    singular = scores["singular"]
+    limit = NEARLY * PAPER_SCORE
+
+    kinds = {
+        "random": "random directions",
+        "rows": "rows of V",
+        "published": "rows of V by the published program",
+        "constant": "one action all the time (UP)",
+        "walk": "random walks",
+    }
+    others = [
+        f"{words} {list_numbers(scores[kind])}"
+        for kind, words in kinds.items()
+        if kind in scores
+    ]
+    return Finding(
+        tests=[
+            _test_score(min(singular), limit, long),
+            _test_score(max(singular), limit, long),
+        ],
+        measured="best score of a singular option: "
+        f"{list_numbers(singular)} (by collection)",
+        evidence=f"Two tests: at least {limit:g} points in every collection, and in "
+        f"some. Best of others: {'; '.join(others)}. The published program takes rows "
+        "of V for singular vectors, so its numbers are those of memory bits; #445 is "
+        f"past the rank of T. {_describe_episode(long)}",
+        lesson="True singular vectors of the memory's bits do not cross the road; the "
+        "rows of V that the published program follows instead do, as does holding UP.",
+    )
+
+
+@claim(
+    "freeway-close-to-dqn",
+    "This performance is very close to those obtained by state-of-the-art algorithms.",
+)
+def come_close_to_dqn(data: Data) -> Finding:
+    long = _select_long(data)
+    scores = _find_best_scores(long)
+    best = max(scores["singular"])
+    limit = NEARLY * DQN_SCORE
+    return Finding(
+        tests=[_test_score(best, limit, long)],
+        measured=f"best singular option {best:g}, best of the published program "
+        f"{max(scores['published']):g}, DQN {DQN_SCORE:g}",
+        evidence=f"Very close: at least {limit:.1f} points, {NEARLY:.0%} of what DQN "
+        "had (Mnih et al., 2015). Holding UP scores "
+        f"{list_numbers(scores['constant'])}, so the game is a weak test of purpose. "
+        f"{_describe_episode(long)}",
+        lesson="No singular option of the memory's bits scores at all; 28 points are "
+        "close to what holding UP scores.",
+    )
+
+
+@claim(
+    "freeway-bytes",
+    "With the bytes of the memory instead of its bits, and the paper's protocol "
+    "otherwise, some singular vector leads the chicken up the road, and some scores, "
+    "where no random direction does (Freeway).",
+    section="ours",
+)
+def climb_road_with_bytes(data: Data) -> Finding:
+    enough = has_enough(data)
+    n_frames = _select_long(data).frames.max()
+    long = data["long"][data["long"].variant == "bytes"]
+    best = long.groupby(["kind", "collection"])[["farthest", "score"]].max()
+    singular = best.loc["singular"]
+    random = best.loc["random"]
+
+    climbs = singular.farthest >= ROAD_HEIGHT / 2
+    random_climbs = random.farthest >= ROAD_HEIGHT / 2
+    return Finding(
+        tests=[
+            is_seen((climbs & ~random_climbs).all(), enough),
+            is_seen((singular.score > random.score).any(), enough),
+        ],
+        measured=f"farthest of singular options {list_numbers(singular.farthest)}, of "
+        f"random ones {list_numbers(random.farthest)} of {ROAD_HEIGHT:g} units; best "
+        f"scores {list_numbers(singular.score)} and {list_numbers(random.score)} (by "
+        f"collection, {n_frames:,} frames)",
+        evidence="Two tests: in every collection a singular option gets at least half "
+        "across the road and no random direction does; in some collection the best "
+        "singular option has more points than the best random direction.",
+    )
+
+
+@claim(
+    "freeway-intent",
+    "Even with such a myopic action selection mechanism we were able to obtain options "
+    "that clearly demonstrate intent (Freeway).",
+)
+def demonstrate_intent(data: Data) -> Finding:
+    return judge_intent(data)
+
+
+def list_further_claims(data: Data) -> Iterator[Claim]:
+    """Our claim about each variant."""
+    return list_variant_claims(data, "Freeway", "freeway")
+
+
+def _select_long(data: Data) -> pd.DataFrame:
+    """Long roll-outs of the paper's protocol."""
+    return data["long"][data["long"].variant == "paper"]
+
+
+def _find_best_scores(long: pd.DataFrame) -> dict[str, list[float]]:
+    """The best score of each kind, by collection."""
+    return {
+        kind: table.groupby("collection").score.max().tolist()
+        for kind, table in long.groupby("kind")
+    }
+
+
+def _test_score(score: float, limit: float, long: pd.DataFrame) -> bool | None:
+    """Whether a score reaches a limit; undecided in a part of an episode.
+
+    Scores never fall, so that a part of an episode can only pass.
+    """
+    if score >= limit:
+        return True
+    if long.frames.max() >= EPISODE_FRAMES:
+        return False
+    return None
+
+
+def _describe_episode(long: pd.DataFrame) -> str:
+    """How much of an episode was played."""
+    return (
+        f"An episode has {EPISODE_FRAMES:,} frames, of which {long.frames.max():,} "
+        "were played."
+    )

@@ -1,0 +1,127 @@
+"""Figure 9: Montezuma's Revenge.
+
+Options with the intent of reaching staircases, ropes and doors, similar to those made
+by hand elsewhere.
+"""
+
+from collections.abc import Iterator
+
+from matplotlib.figure import Figure
+
+from reproduction.atari.claims import (
+    count_options,
+    describe_rollouts,
+    has_enough,
+    is_seen,
+    judge_intent,
+    judge_places,
+    list_numbers,
+    list_variant_claims,
+    select_main,
+)
+from reproduction.atari.pictures import draw_highlights
+from reproduction.atari.stored import load_results
+from reproduction.atari.study import run_small_study
+from reproduction.claims import Claim, Finding, claim
+from reproduction.experiment import Block
+from reproduction.lab import Data, Job, Jobs, Lab, Results, get_tables
+
+SECTION = "5.2"
+ORDER = 180
+CAPTION = (
+    "Stored results of python -m reproduction atari MontezumaRevenge --full, unless "
+    "run anew by --atari."
+)
+
+# Goals of Kulkarni et al. (2016). "Very similar": options settle at this share of them.
+GOALS = (
+    "central ladder",
+    "left ladder",
+    "right ladder",
+    "rope",
+    "left door",
+    "right door",
+    "key",
+)
+SIMILAR_SHARE = 0.8
+
+
+def list_jobs(*, game: str = "MontezumaRevenge") -> Jobs:
+    """Read the stored results."""
+    return {"tables": [Job(load_results, {"game": game})]}
+
+
+def tabulate_results(results: Results) -> Data:
+    """The stored tables."""
+    return get_tables(results["tables"])
+
+
+def play_game(lab: Lab) -> Data:
+    """The tables of a new, small study."""
+    return run_small_study(lab, "MontezumaRevenge")
+
+
+def draw_figure(data: Data) -> Figure:
+    """Where highlighted options end, and some of them."""
+    return draw_highlights(data, game="MontezumaRevenge")
+
+
+def write_notes(data: Data) -> Iterator[Block]:
+    """How much was rolled out, and the means of all kinds."""
+    return describe_rollouts(data)
+
+
+@claim(
+    "montezuma-places",
+    "In Montezuma's Revenge the agent has the clear intent of reaching particular "
+    "positions on the screen, such as staircases, ropes and doors.",
+)
+def reach_particular_positions(data: Data) -> Finding:
+    return judge_places(
+        data, {"staircases": "ladder", "ropes": "rope", "doors": "door"}
+    )
+
+
+@claim(
+    "montezuma-kulkarni",
+    "The options we discover are very similar to those handcrafted by Kulkarni et al. "
+    "(2016).",
+)
+def resemble_handcrafted_options(data: Data) -> Finding:
+    main = select_main(data)
+    enough = has_enough(data)
+    is_goal = (main.arrives > 0) & main.region.isin(GOALS)
+    reached = main.region.where(is_goal)
+    goals = reached.groupby([main.kind, main.collection]).agg(
+        lambda regions: set(regions.dropna())
+    )
+    n_goals = goals.map(len)
+    shares = n_goals["singular"] / len(GOALS)
+    names = sorted(set().union(*goals["singular"]))
+    return Finding(
+        tests=[
+            is_seen(shares.min() >= SIMILAR_SHARE, enough),
+            is_seen(shares.max() >= 0.5, enough),
+        ],
+        measured=f"singular options arrive at {list_numbers(n_goals['singular'])} of "
+        f"their {len(GOALS)} goals by collection ({', '.join(names) or 'none'})",
+        evidence=f"Goals: {', '.join(GOALS)}. Two tests: {SIMILAR_SHARE:.0%} of them "
+        "in every collection, half of them in some. Random directions "
+        f"({count_options(main, 'random')} options instead of "
+        f"{count_options(main, 'singular')}) arrive at "
+        f"{list_numbers(n_goals['random'])}.",
+    )
+
+
+@claim(
+    "montezuma-intent",
+    "Even with such a myopic action selection mechanism we were able to obtain options "
+    "that clearly demonstrate intent (MontezumaRevenge).",
+)
+def demonstrate_intent(data: Data) -> Finding:
+    return judge_intent(data)
+
+
+def list_further_claims(data: Data) -> Iterator[Claim]:
+    """Our claim about each variant."""
+    return list_variant_claims(data, "MontezumaRevenge", "montezuma")

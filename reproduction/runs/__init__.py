@@ -1,0 +1,4 @@
+"""What several experiments run: options, diffusion times and learning.
+
+The source of these files is part of the key of every job.
+"""
