@@ -1,4 +1,4 @@
-"""The command line: what it prints, writes and refuses, as a person and as a script see it."""
+"""The command line: what it prints, writes and refuses."""
 
 from __future__ import annotations
 
@@ -68,17 +68,17 @@ def test_discover_prints_maps_a_table_and_the_next_command(capsys, monkeypatch):
     assert lines[0].startswith("four-rooms: 104 states; 4 options, method eigen")
     assert lines[2].split() == ["e2+", "e2-", "e3+", "e3-"]
     assert lines[4].rstrip() == "  ".join(["█" * 13] * 4)
-    assert any(
-        line.split() == ["e3+", "0.0084952", "(2,", "2)", "8.72", "99%"]
-        for line in lines
-    )
+    words = [line.split() for line in lines]
+    assert ["e3+", "0.0084952", "(2,", "2)", "8.72", "99%"] in words
     assert lines[-1] == "next: eigenoptions diffusion four-rooms -n 4"
 
 
 @pytest.mark.parametrize(("width", "maps"), [(30, 2), (70, 4)])
 def test_discover_prints_as_many_maps_per_row_as_fit(capsys, monkeypatch, width, maps):
     monkeypatch.setenv("COLUMNS", str(width))
-    assert run(capsys, "discover four-rooms -n 4")[1].splitlines()[2].count("e") == maps
+    _, out, _ = run(capsys, "discover four-rooms -n 4")
+    first_labels = out.splitlines()[2]
+    assert first_labels.count("e") == maps
 
 
 def test_discover_json_holds_the_options(capsys):
@@ -87,29 +87,26 @@ def test_discover_json_holds_the_options(capsys):
     )
     options = eo.discover("i-maze", 3, gamma=0.95, operator="combinatorial")
     rows = answer["options"]
-    assert (
-        answer["settings"].items() >= {"n_options": 3, "gamma": 0.95, "seed": 5}.items()
-    )
+    settings = {"n_options": 3, "gamma": 0.95, "seed": 5}
+    assert answer["settings"].items() >= settings.items()
     assert [row["label"] for row in rows] == list(options.labels)
     assert [row["sign"] for row in rows] == ["+", "-", "+"]
     assert [row["eigenvalue"] for row in rows] == options.eigenvalues.tolist()
     assert [row["mean_length"] for row in rows] == options.mean_length.tolist()
-    assert [row["stop_states"] for row in rows] == [
-        np.flatnonzero(o.termination).tolist() for o in options
-    ]
-    assert rows[0]["stops"] == options.mdp.coords[options[0].termination].tolist()
+    for row, option in zip(rows, options, strict=True):
+        assert row["stop_states"] == np.flatnonzero(option.termination).tolist()
+        assert row["stops"] == options.mdp.coords[option.termination].tolist()
 
 
 @pytest.mark.parametrize(
     ("method", "label"), [("bottleneck", "room 1"), ("random", "goal 86")]
 )
 def test_discover_takes_every_method(capsys, method, label):
-    rows = read_json(capsys, f"discover four-rooms --method {method}")["options"]
-    assert (rows[0]["label"], rows[0]["sign"], rows[0]["eigenvalue"]) == (
-        label,
-        None,
-        None,
-    )
+    answer = read_json(capsys, f"discover four-rooms --method {method}")
+    first = answer["options"][0]
+    assert first["label"] == label
+    assert first["sign"] is None
+    assert first["eigenvalue"] is None
 
 
 def test_discover_out_writes_options_and_figures_that_show_reads(capsys, tmp_path):
@@ -118,22 +115,21 @@ def test_discover_out_writes_options_and_figures_that_show_reads(capsys, tmp_pat
     names = ["options.safetensors", "options.svg", "eigenvectors.svg"]
     assert answer["files"] == [str(folder / name) for name in names]
     assert sorted(path.name for path in folder.iterdir()) == sorted(names)
+
     rooms = eo.maze("four-rooms")
     saved = eo.load_options(folder / "options.safetensors", rooms)
     np.testing.assert_array_equal(saved.policy, eo.discover(rooms, 4).policy)
-    assert (
-        read_json(capsys, f"show {folder}/options.safetensors")["options"]
-        == answer["options"]
-    )
-    shown = run(capsys, f"show {folder}/options.safetensors")[1]
-    assert "load_options" in shown.splitlines()[-1]
+
+    show = f"show {folder}/options.safetensors"
+    assert read_json(capsys, show)["options"] == answer["options"]
+    _, out, _ = run(capsys, show)
+    assert "load_options" in out.splitlines()[-1]
 
 
 def test_show_lists_options_without_coordinates(capsys, tmp_path):
     ring = eo.MDP(np.roll(np.eye(6), 1, axis=1))
-    eo.solve(ring, [eo.Purpose(np.arange(6.0), "up")]).save(
-        tmp_path / "ring.safetensors"
-    )
+    options = eo.solve(ring, [eo.Purpose(np.arange(6.0), "up")])
+    options.save(tmp_path / "ring.safetensors")
     code, out, _ = run(capsys, f"show {tmp_path}/ring.safetensors")
     assert code == 0
     assert any(line.split()[:2] == ["up", "5"] for line in out.splitlines())
@@ -152,10 +148,8 @@ def test_discover_reads_maps_rules_and_environments(capsys, tmp_path):
 
 
 def test_discover_of_continuous_observations_samples_and_saves(capsys, tmp_path):
-    line = (
-        f"discover MountainCar-v0 -n 2 --steps 2000 --features fourier --out {tmp_path}"
-    )
-    answer = read_json(capsys, line)
+    line = "discover MountainCar-v0 -n 2 --steps 2000 --features fourier"
+    answer = read_json(capsys, f"{line} --out {tmp_path}")
     assert [row["label"] for row in answer["options"]] == ["e2+", "e2-"]
     assert answer["files"] == [str(tmp_path / "options.safetensors")]
     code, out, _ = run(capsys, f"show {tmp_path}/options.safetensors")
@@ -164,12 +158,9 @@ def test_discover_of_continuous_observations_samples_and_saves(capsys, tmp_path)
 
 
 def test_discover_colours_maps_where_the_terminal_can(capsys, monkeypatch):
-    for name, value in (
-        ("FORCE_COLOR", "1"),
-        ("COLORTERM", "truecolor"),
-        ("TERM", "xterm-256color"),
-    ):
-        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLORTERM", "truecolor")
+    monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
     out = run(capsys, "discover i-maze -n 2")[1]
     assert "blue to orange" in out
@@ -217,23 +208,18 @@ def test_diffusion_shows_a_setting_that_helps_beside_the_uniform_choice(capsys):
 def test_diffusion_json_is_the_curve(capsys, tmp_path):
     maze = eo.maze("i-maze")
     options = eo.discover(maze, 3)
-    answer = read_json(
-        capsys,
-        f"diffusion i-maze -n 3 --option-chance 0.2 --stop-chance 0.1 --out {tmp_path}",
-    )
-    assert [row["options"] for row in answer["curve"]] == [0, 2, 3]
-    curve, uniform = (
-        eo.diffusion_curve(maze, options, **how)[[0, 2, 3]]
-        for how in ({"option_chance": 0.2, "stop_chance": 0.1}, {})
-    )
-    np.testing.assert_allclose(
-        [row["diffusion_time"] for row in answer["curve"]], curve
-    )
-    np.testing.assert_allclose([row["uniform"] for row in answer["curve"]], uniform)
-    assert (
-        json.loads((tmp_path / "diffusion.json").read_text())["curve"]
-        == answer["curve"]
-    )
+    line = "diffusion i-maze -n 3 --option-chance 0.2 --stop-chance 0.1"
+    rows = read_json(capsys, f"{line} --out {tmp_path}")["curve"]
+    counts = [row["options"] for row in rows]
+    assert counts == [0, 2, 3]
+
+    uniform = eo.diffusion_curve(maze, options)
+    curve = eo.diffusion_curve(maze, options, option_chance=0.2, stop_chance=0.1)
+    np.testing.assert_allclose([row["uniform"] for row in rows], uniform[counts])
+    np.testing.assert_allclose([row["diffusion_time"] for row in rows], curve[counts])
+
+    saved = json.loads((tmp_path / "diffusion.json").read_text())
+    assert saved["curve"] == rows
     assert (tmp_path / "diffusion.svg").is_file()
 
 
@@ -249,14 +235,14 @@ def test_learn_compares_numbers_of_options(capsys, tmp_path):
     answer = read_json(capsys, line)
     maze = eo.maze("i-maze")
     options = eo.discover(maze, 4)
-    for agent, some in zip(answer["agents"], (None, options[:2], options), strict=True):
+    expected = {0: None, 2: options[:2], 4: options}
+    assert [agent["options"] for agent in answer["agents"]] == list(expected)
+    for agent, some in zip(answer["agents"], expected.values(), strict=True):
         record = eo.q_learning(maze, some, runs=4, episodes=20, rng=7)
-        assert agent["options"] == (0 if some is None else len(some))
         assert agent["curve"] == record.returns.mean(axis=0).tolist()
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "learning.json",
-        "learning.svg",
-    ]
+
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["learning.json", "learning.svg"]
     table = run(capsys, line)[1]
     assert "primitive actions" in table
     assert "4 options" in table
@@ -290,8 +276,6 @@ def test_every_next_command_runs(capsys, tmp_path, monkeypatch):
         "mazes",
         "discover own.txt -n 2",
         "discover rooms:6x6 -n 2 --gamma 0.99",
-    ]
-    lines += [
         "discover FrozenLake-v1 -n 2",
         "discover split.txt -n 2",
         "discover rooms:3x3 -n 2",
@@ -299,18 +283,16 @@ def test_every_next_command_runs(capsys, tmp_path, monkeypatch):
     seen: set[str] = set()
     while lines:
         line = lines.pop()
-        code, out, err = run(
-            capsys,
-            line + (" --runs 2 --episodes 3" if line.startswith("learn") else ""),
-        )
+        if line.startswith("learn"):
+            line += " --runs 2 --episodes 3"
+        code, out, err = run(capsys, line)
         assert (code, "error" in err) == (0, False), line
-        following = re.findall(
-            r"^(?:next:|     ) eigenoptions (.+)$", out, flags=re.MULTILINE
-        )
-        lines += [
-            new for new in following if new not in seen and not new.startswith("studio")
-        ]
-        seen.update(following)
+
+        suggestion = r"^(?:next:|     ) eigenoptions (.+)$"
+        for command in re.findall(suggestion, out, flags=re.MULTILINE):
+            if command not in seen and not command.startswith("studio"):
+                lines.append(command)
+            seen.add(command)
     assert len(seen) >= 6
 
 
@@ -407,11 +389,17 @@ def test_progress_is_shown_on_a_terminal_only(capsys, monkeypatch):
 
 
 def test_help_loads_nothing_heavy():
-    code = (
-        "import sys\nfrom eigenoptions.cli import main\ntry:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
-        "sys.exit(' '.join({'scipy', 'numba', 'matplotlib', 'rich'} & set(sys.modules)) or 0)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    program = """
+import sys
+from eigenoptions.cli import main
+try:
+    main(["--help"])
+except SystemExit:
+    pass
+heavy = {"scipy", "numba", "matplotlib", "rich"} & set(sys.modules)
+sys.exit(" ".join(heavy) or 0)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
 
 
 def test_no_environment_variable_is_set(capsys):
@@ -434,7 +422,7 @@ def test_a_closed_pipe_is_quiet():
 
 
 def test_ctrl_c_ends_with_130_and_one_line(tmp_path: Path):
-    """The real command, while it learns: about a minute, of which the first steps are taken."""
+    """The real command learns for about a minute; it is stopped after a few steps."""
     line = [
         "learn",
         "four-rooms",

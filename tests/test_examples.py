@@ -1,4 +1,4 @@
-"""Each example is short, runs once without a warning, prints something and writes a picture."""
+"""Each example is short, runs without a warning, prints something, writes a picture."""
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
 
 import eigenoptions as eo
-from eigenoptions.spectra.laplacian import OPERATORS
 
 
 def add_maze_argument(parser: ArgumentParser) -> None:
@@ -35,6 +34,8 @@ def add_number_argument(parser: ArgumentParser, default: int) -> None:
 
 def add_discovery_arguments(parser: ArgumentParser) -> None:
     """Add how options are discovered, and the folder for results."""
+    from eigenoptions.spectra.laplacian import OPERATORS
+
     method_names = ", ".join(eo.methods())
     parser.add_argument(
         "--method",

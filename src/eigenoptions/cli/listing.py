@@ -119,7 +119,7 @@ def print_options(
         ">mean length",
         ">available in",
     )
-    print_table(heads, [_list_cells(option) for option in options])
+    print_table(heads, [_make_table_row(option) for option in options])
 
 
 def _describe_option(option: eo.Option | LinearOption) -> dict[str, Any]:
@@ -148,13 +148,14 @@ def _describe_option(option: eo.Option | LinearOption) -> dict[str, Any]:
 
 
 def _replace_infinite(number: float) -> float | None:
+    """Replace a number that JSON does not have by None."""
     if np.isfinite(number):
         return number
     return None
 
 
-def _list_cells(option: eo.Option) -> list[str]:
-    """List the cells of an option's row in the table."""
+def _make_table_row(option: eo.Option) -> list[str]:
+    """Make the row of an option in the table."""
     eigenvalue = ""
     if np.isfinite(option.eigenvalue):
         eigenvalue = f"{option.eigenvalue:.5g}"
@@ -208,18 +209,27 @@ def _print_maps(options: eo.OptionSet) -> None:
         blocks.append([*head, *cells])
     console.print(set_side_by_side(blocks))
 
-    notes = []
     n_others = len(options) - n_maps
+    legend = explain_glyphs(used_glyphs, options.mdp.legend)
+    print_paragraph(_explain_maps(n_others, legend, color))
+
+
+def _explain_maps(n_others: int, legend: str, color: bool) -> str:
+    """Say what the maps show, and how many options they leave out.
+
+    >>> _explain_maps(2, "", color=False)
+    'the other 2 options are only in the table; ● is where they terminate'
+    """
+    notes = []
     if n_others > 0:
         notes.append(f"the other {n_others} options are only in the table")
-    legend = explain_glyphs(used_glyphs, options.mdp.legend)
     if legend:
         notes.append(legend)
     if color:
         notes.append("options climb from blue to orange and terminate on red")
     else:
         notes.append("● is where they terminate")
-    print_paragraph("; ".join(notes))
+    return "; ".join(notes)
 
 
 def _compute_level(option: eo.Option) -> FloatArray:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import eigenoptions as eo
+from eigenoptions._types import FloatArray, IndexArray
 from eigenoptions.cli.arguments import add_json_argument
 from eigenoptions.cli.maps import draw_cells, draw_option, set_side_by_side
 from eigenoptions.cli.terminal import (
@@ -110,14 +111,31 @@ def _draw_frame(
     n_steps: int,
 ) -> Columns:
     """Draw an eigenvector beside its option, with the states visited so far."""
-    number = options.find(label)
-    option = options[number]
+    eigenvector = options[label].purpose.potential
     coords = options.mdp.coords
-    eigenvector = option.purpose.potential
-    assert coords is not None
     assert eigenvector is not None
+    assert coords is not None
     level = eigenvector / np.abs(eigenvector).max()
 
+    if trail:
+        status = f"{len(trail) - 1} of {n_steps} steps from G"
+    else:
+        status = "● it terminates"
+    arrows = draw_option(options, options.find(label))
+    color = has_color()
+    cells = draw_cells(coords, arrows, level, trail=trail, color=color, wide=color)
+
+    left = _draw_eigenvector(coords, level, f"eigenvector e{options[label].index}")
+    right: list[str | Text] = [f"option {label}, which climbs it", status, *cells]
+    return set_side_by_side([left, right])
+
+
+def _draw_eigenvector(
+    coords: IndexArray,
+    level: FloatArray,
+    title: str,
+) -> list[str | Text]:
+    """Draw a number from -1 to 1 per state: as a colour, or as a character."""
     color = has_color()
     if color:
         scale = "blue low, orange high"
@@ -125,18 +143,8 @@ def _draw_frame(
     else:
         scale = f"{_SHADES[0]} low, {_SHADES[-1]} high"
         shades = [_choose_shade(height) for height in level.tolist()]
-    vector_map = draw_cells(coords, shades, level, color=color, wide=color)
-    left: list[str | Text] = [f"eigenvector e{option.index}", scale, *vector_map]
-
-    if trail:
-        status = f"{len(trail) - 1} of {n_steps} steps from G"
-    else:
-        status = "● it terminates"
-    arrows = draw_option(options, number)
-    option_map = draw_cells(coords, arrows, level, trail=trail, color=color, wide=color)
-    right: list[str | Text] = [f"option {label}, which climbs it", status, *option_map]
-
-    return set_side_by_side([left, right])
+    cells = draw_cells(coords, shades, level, color=color, wide=color)
+    return [title, scale, *cells]
 
 
 def _choose_shade(height: float) -> str:
@@ -150,5 +158,6 @@ def _choose_shade(height: float) -> str:
 
 
 def _print_bar(name: str, steps: float, longest: float) -> None:
+    """Print a time as a bar, whose length is relative to the longest."""
     bar = "█" * round(_BAR_WIDTH * steps / longest)
     print_line(f"  {name:19} {bar} {steps:.1f}")
