@@ -1,6 +1,8 @@
-"""Parallel work: one ordered map over jobs, in this process, in several (joblib), or on a Ray cluster.
+"""Parallel work: one ordered map over jobs, on the engine that you choose.
 
-A job is plain data (settings and a seed), so its result does not depend on where it ran: all engines return the same.
+The engines are this process, several processes of this machine (joblib), and a Ray
+cluster. A job is plain data, such as settings and a seed. Its result therefore does not
+depend on where it ran, and all engines return the same.
 
 >>> with using("processes", workers=2):
 ...     run_jobs(abs, [-1, 2, -3])
@@ -19,18 +21,36 @@ from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from socket import gethostname
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 from warnings import catch_warnings
 
+from eigenoptions._types import Progress
 from eigenoptions._validation import check_choice, check_int
 
 __all__ = ["using", "run_jobs"]
 
-R = TypeVar("R")
-# Numbers of jobs and their results, as they arrive.
-Outcomes = Generator[tuple[int, Any], None, None]
-_engine: ContextVar[tuple[str, int | None]] = ContextVar(
-    "engine", default=("serial", None)
+_Result = TypeVar("_Result")
+
+# Numbers of jobs and their results, in the order in which the results arrive.
+_Outcomes: TypeAlias = Generator[tuple[int, _Result], None, None]
+
+
+class _Engine(Protocol):
+    """A way to run jobs, `workers` at a time (None: as many as there are cores)."""
+
+    def __call__(
+        self,
+        function: Callable[..., _Result],
+        jobs: Sequence[object],
+        shared: dict[str, object],
+        workers: int | None,
+    ) -> _Outcomes[_Result]:
+        """Yield the number and the result of each job, as it is done."""
+
+
+# Engine and workers of the block that the program is in.
+_chosen_engine: ContextVar[tuple[str, int | None]] = ContextVar(
+    "chosen_engine", default=("serial", None)
 )
 
 
@@ -41,160 +61,230 @@ def using(engine: str, workers: int | None = None) -> Iterator[None]:
     Parameters
     ----------
     engine : {"serial", "processes", "ray"}
-        This process; processes of this machine, by joblib; or Ray: the cluster that the program has joined by
-        ``ray.init``, else the one that ``RAY_ADDRESS`` names, else one of this machine for the time of the block.
+        ``"serial"`` is this process. ``"processes"`` are processes of this machine, by
+        joblib. ``"ray"`` is the cluster that your program has joined by ``ray.init``;
+        otherwise the one that the variable ``RAY_ADDRESS`` names; otherwise a cluster
+        on this machine, which ends with the block.
     workers : int, optional
-        How many jobs run at a time; by default one per core of this machine or of the cluster.
+        How many jobs run at a time; by default one per core of this machine or of the
+        cluster.
     """
     check_choice("engine", engine, ENGINES)
-    workers = None if workers is None else check_int("workers", workers)
-    owns_ray = engine == "ray" and _join_ray(workers)
-    token = _engine.set((engine, workers))
+    if workers is not None:
+        workers = check_int("workers", workers)
+
+    owns_ray = False
+    if engine == "ray":
+        owns_ray = _join_ray(workers)
+
+    token = _chosen_engine.set((engine, workers))
     try:
         yield
     finally:
-        _engine.reset(token)
+        _chosen_engine.reset(token)
         if owns_ray:
             sys.modules["ray"].shutdown()
 
 
 def run_jobs(
-    function: Callable[..., R],
-    jobs: Sequence[Any],
+    function: Callable[..., _Result],
+    jobs: Sequence[object],
     *,
-    shared: Mapping[str, Any] | None = None,
-    progress: Callable[[int, int], object] | None = None,
-) -> list[R]:
-    """``[function(job, **shared) for job in jobs]``, in order, on the engine that `using` has set.
+    shared: Mapping[str, object] | None = None,
+    progress: Progress | None = None,
+) -> list[_Result]:
+    """Compute ``[function(job, **shared) for job in jobs]`` on the engine of `using`.
 
-    The first error of a job ends the work; a note names the job. A job whose worker is killed is repeated by Ray (three
-    times); joblib raises ChildProcessError.
+    The first error of a job ends the work, and a note names the job. If a worker is
+    killed, Ray repeats its job up to three times; joblib raises ChildProcessError.
 
     Parameters
     ----------
-    function, jobs
-        A function, best of a module, and plain data. Workers pay off for jobs of a second or longer.
+    function : callable
+        Called with each job. A function of a module is best, because workers import it.
+    jobs : sequence
+        Plain data. Workers pay off for jobs that take a second or longer.
     shared : mapping, optional
-        Arguments that are the same for all jobs. Large arrays of these travel once and must not be written to.
+        Arguments that are the same for all jobs. Their large arrays travel once, and
+        must not be written to.
     progress : callable, optional
-        Called with jobs done and jobs in all, as each result arrives.
+        Called with the number of jobs that are done, and of all jobs, as each result
+        arrives.
+
+    Returns
+    -------
+    list
+        Results in the order of the jobs.
     """
-    engine, workers = _engine.get()
-    jobs, results, report = (
-        list(jobs),
-        dict[int, R](),
-        progress or (lambda done, total: None),
-    )
-    report(0, len(jobs))
-    with closing(
-        ENGINES[engine](function, jobs, dict(shared or {}), workers)
-    ) as outcomes:
+    jobs = list(jobs)
+    shared = dict(shared or {})
+    if progress is not None:
+        progress(0, len(jobs))
+
+    engine, workers = _chosen_engine.get()
+    results: dict[int, _Result] = {}
+    with closing(ENGINES[engine](function, jobs, shared, workers)) as outcomes:
         for i, result in outcomes:
             results[i] = result
-            report(len(results), len(jobs))
+            if progress is not None:
+                progress(len(results), len(jobs))
     return [results[i] for i in range(len(jobs))]
 
 
-def _call(
-    function: Callable[..., Any], i: int, job: Any, shared: dict[str, Any]
-) -> tuple[int, Any]:
+def _run_job(
+    function: Callable[..., _Result], i: int, job: object, shared: dict[str, object]
+) -> tuple[int, _Result]:
+    """Number and result of a job; an error gets a note that names the job."""
     try:
         return i, function(job, **shared)
     except Exception as error:
-        error.add_note(f"in job {i}: {job!r:.300}")
+        error.add_note(f"in job {i}: {_shorten(job)}")
         raise
 
 
-def _run_serial(
-    function: Any, jobs: list[Any], shared: dict[str, Any], workers: int | None
-) -> Outcomes:
+def _shorten(job: object) -> str:
+    """The first characters of a job, for messages."""
+    return repr(job)[:300]
+
+
+def _run_serially(
+    function: Callable[..., _Result],
+    jobs: Sequence[object],
+    shared: dict[str, object],
+    workers: int | None,
+) -> _Outcomes[_Result]:
+    """Run the jobs one after the other in this process."""
     for i, job in enumerate(jobs):
-        yield _call(function, i, job, shared)
+        yield _run_job(function, i, job, shared)
 
 
-def _run_joblib(
-    function: Any, jobs: list[Any], shared: dict[str, Any], workers: int | None
-) -> Outcomes:
+def _run_in_processes(
+    function: Callable[..., _Result],
+    jobs: Sequence[object],
+    shared: dict[str, object],
+    workers: int | None,
+) -> _Outcomes[_Result]:
+    """Run the jobs in processes of this machine, by joblib."""
     from joblib import Parallel, cpu_count, delayed, parallel_config
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
-    waiting, workers = dict(enumerate(jobs)), workers or cpu_count()
+    if workers is None:
+        workers = cpu_count()
+
+    # Each worker has one BLAS thread: there is one worker per core already.
     with parallel_config("loky", n_jobs=workers, inner_max_num_threads=1):
-        calls = (delayed(_call)(function, i, job, shared) for i, job in enumerate(jobs))
-        outcomes = Parallel(return_as="generator_unordered", batch_size=1)(calls)
+        run = Parallel(return_as="generator_unordered", batch_size=1)
+        outcomes = run(
+            delayed(_run_job)(function, i, job, shared) for i, job in enumerate(jobs)
+        )
+
+    waiting = dict(enumerate(jobs))
     try:
         for i, result in outcomes:
             del waiting[i]
             yield i, result
     except BrokenProcessPool as error:
         # Jobs are handed out in order, so the first ones without a result were running.
-        running = "; ".join(
-            f"job {i}: {job!r:.300}" for i, job in list(waiting.items())[:workers]
-        )
+        candidates = list(waiting.items())[:workers]
+        running = "; ".join(f"job {i}: {_shorten(job)}" for i, job in candidates)
         raise ChildProcessError(
             f"a worker was killed (out of memory?) while it ran {running}"
         ) from error
     finally:
+        # Joblib warns if it is closed before all results were read, as after an error.
         with catch_warnings(action="ignore", category=UserWarning):
             outcomes.close()
 
 
-def _run_ray(
-    function: Any, jobs: list[Any], shared: dict[str, Any], workers: int | None
-) -> Outcomes:
+def _run_on_ray(
+    function: Callable[..., _Result],
+    jobs: Sequence[object],
+    shared: dict[str, object],
+    workers: int | None,
+) -> _Outcomes[_Result]:
+    """Run the jobs as tasks of a Ray cluster.
+
+    A node of a cluster may lack this library, or have other code under the same version
+    number. Its results would be wrong without a sign. So each task first compares the
+    source there with the source here (`hash_source`), before it unpickles anything that
+    belongs to the library. For this reason
+
+    * the task is a nested function: Ray sends its code, instead of the name of a module
+      that the node might not have;
+    * jobs and results travel as bytes that we pickle ourselves;
+    * shared arguments travel in a list, in which Ray leaves the reference alone.
+    """
     import ray
 
-    def run_task(pickled_job: bytes, shared: list[Any], source: str) -> bytes:
-        # Nested, so that it travels by value and can report that a node lacks this version of the library.
+    def run_task(
+        pickled_job: bytes, shared_reference: list[Any], expected_source: str
+    ) -> bytes:
         try:
-            from eigenoptions.parallel import _call, hash_source
+            from eigenoptions.parallel import _run_job, hash_source
 
             function, i, job = pickle.loads(pickled_job)
-            problem = (
-                ""
-                if hash_source(function) == source
-                else "has other code than this program"
-            )
+            source = hash_source(function)
         except ImportError as error:
-            problem = f"lacks this version of the library ({error})"
-        if problem:
             raise RuntimeError(
-                f"the Ray node {gethostname()} {problem}: install the same there"
+                f"the Ray node {gethostname()} lacks this version of the library "
+                f"({error}): install the same there"
+            ) from None
+        if source != expected_source:
+            raise RuntimeError(
+                f"the Ray node {gethostname()} has other code than this program: "
+                "install the same there"
             )
-        return pickle.dumps(_call(function, i, job, ray.get(shared[0]))[1])
+        shared = ray.get(shared_reference[0])
+        _, result = _run_job(function, i, job, shared)
+        return pickle.dumps(result)
 
-    # Shared in a list, so that nothing is unpickled before the code is checked. One CPU: one BLAS thread.
-    task, shared_list, source = (
-        ray.remote(num_cpus=1)(run_task),
-        [ray.put(shared)],
-        hash_source(function),
-    )
-    dumps: Any = ray.cloudpickle.dumps
-    running, waiting = dict[Any, int](), list(enumerate(jobs))[::-1]
+    # A task of one CPU has one BLAS thread.
+    task = ray.remote(num_cpus=1)(run_task)
+    shared_reference = [ray.put(shared)]
+    source = hash_source(function)
+    # Plain pickle does not take functions of notebooks and scripts.
+    cloudpickle: Any = ray.cloudpickle
+
+    # At most `workers` tasks at a time; without a number, Ray queues what does not fit.
+    most_running = workers or len(jobs)
+    waiting = list(enumerate(jobs))
+    waiting.reverse()
+    running: dict[Any, int] = {}
     try:
         while waiting or running:
-            while waiting and len(running) < (workers or len(jobs)):
+            while waiting and len(running) < most_running:
                 i, job = waiting.pop()
-                running[task.remote(dumps((function, i, job)), shared_list, source)] = i
-            (ready,), _ = ray.wait(list(running))
-            i = running.pop(ready)
-            try:
-                yield i, pickle.loads(ray.get(ready))
-            except ray.exceptions.RayTaskError as error:
-                raise (
-                    error.cause if isinstance(error.cause, Exception) else error
-                ) from None
-            except ray.exceptions.RayError as error:
-                raise ChildProcessError(
-                    f"job {i} ({jobs[i]!r:.300}) was lost with its Ray worker"
-                ) from error
+                pickled_job = cloudpickle.dumps((function, i, job))
+                reference = task.remote(pickled_job, shared_reference, source)
+                running[reference] = i
+
+            ready_references, _ = ray.wait(list(running), num_returns=1)
+            reference = ready_references[0]
+            i = running.pop(reference)
+            yield i, _fetch_result(reference, i, jobs[i])
     finally:
         for reference in running:
             ray.cancel(reference, force=True)
 
 
+def _fetch_result(reference: Any, i: int, job: object) -> Any:
+    """Result of a Ray task; its error is raised here with its own type."""
+    import ray
+
+    try:
+        return pickle.loads(ray.get(reference))
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, Exception):
+            raise error.cause from None
+        raise
+    except ray.exceptions.RayError as error:
+        raise ChildProcessError(
+            f"job {i} ({_shorten(job)}) was lost with its Ray worker"
+        ) from error
+
+
 def _join_ray(workers: int | None) -> bool:
-    """Connect this program to a Ray cluster; False if it already is."""
+    """Connect this program to a Ray cluster; False if it is connected already."""
     try:
         import ray
     except ImportError as error:
@@ -203,27 +293,38 @@ def _join_ray(workers: int | None) -> bool:
         ) from None
     if ray.is_initialized():
         return False
+
     address = os.environ.get("RAY_ADDRESS") or "local"
-    local: dict[str, Any] = (
-        {"num_cpus": workers, "include_dashboard": False} if address == "local" else {}
-    )
-    ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **local)
+    settings: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if address == "local":
+        settings["num_cpus"] = workers
+        settings["include_dashboard"] = False
+    ray.init(address, **settings)
     return True
 
 
-def hash_source(function: Any = None) -> str:
-    """Hash of the library's source, and of the module of a function: jobs run only where it is the same."""
+def hash_source(function: Callable[..., object] | None = None) -> str:
+    """Hash of the library's source, and of the module of a function.
+
+    Jobs of a Ray cluster run only where this hash is the same as here.
+    """
     files = sorted(Path(__file__).parent.rglob("*.py"))
-    module = sys.modules.get(getattr(function, "__module__", None) or "__main__")
-    if (
-        module is not None
-        and module.__name__ != "__main__"
-        and getattr(module, "__file__", None)
-    ):
-        files.append(Path(str(module.__file__)))
-    return hashlib.sha256(
-        b"".join(path.name.encode() + path.read_bytes() for path in files)
-    ).hexdigest()
+
+    # The code of a function in a notebook or a script travels with it.
+    module_name = getattr(function, "__module__", None) or "__main__"
+    module_file = getattr(sys.modules.get(module_name), "__file__", None)
+    if module_name != "__main__" and module_file:
+        files.append(Path(module_file))
+
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
-ENGINES = {"serial": _run_serial, "processes": _run_joblib, "ray": _run_ray}
+ENGINES: dict[str, _Engine] = {
+    "serial": _run_serially,
+    "processes": _run_in_processes,
+    "ray": _run_on_ray,
+}
