@@ -1,31 +1,53 @@
 """States on a grid as text, and short descriptions: what records show in a terminal.
 
-The functions take plain arrays: coordinates, and one glyph, number or action per state. `plots` draws figures.
+The functions take plain arrays: coordinates, and one glyph, number or action per state.
+Figures are drawn by `plots`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-# Glyphs of moves by rows and columns.
-ARROWS = {(-1, 0): "↑", (0, 1): "→", (1, 0): "↓", (0, -1): "←"}
-ARROWS |= {(-1, 1): "↗", (1, 1): "↘", (1, -1): "↙", (-1, -1): "↖"}
-STOP, STAY, WALL = "●", "○", "█"
-# Largest number of rows and columns of a map; larger ones are drawn coarser.
+from eigenoptions._types import IntegerArray
+
+# Arrow of a move by so many rows and columns.
+ARROWS = {
+    (-1, 0): "↑",
+    (0, 1): "→",
+    (1, 0): "↓",
+    (0, -1): "←",
+    (-1, 1): "↗",
+    (1, 1): "↘",
+    (1, -1): "↙",
+    (-1, -1): "↖",
+}
+
+# An option terminates; its action changes nothing; no state.
+STOP = "●"
+STAY = "○"
+WALL = "█"
+
+# Most rows and columns of a map; larger maps are drawn coarser.
 MAX_SIDE = 48
 
 
 def layout_states(
-    coords: NDArray[np.int_], max_side: int | None = None
+    coords: IntegerArray, max_side: int | None = None
 ) -> NDArray[np.int64]:
-    """Grid of the numbers of states at the rows and columns `coords` ``(S, 2)``, -1 where there is none (a wall).
+    """Lay out the numbers of states on a grid, -1 where there is no state (a wall).
 
-    With `max_side`, every m-th row and column, so that neither side is longer.
+    Parameters
+    ----------
+    coords : (S, 2) array
+        Row and column of each state. The grid begins at the smallest of each.
+    max_side : int, optional
+        Most rows and columns. In larger grids, only every m-th row and column is kept.
 
+    Examples
+    --------
     >>> layout_states(np.array([[0, 0], [1, 1]]))
     array([[ 0, -1],
            [-1,  1]])
@@ -33,15 +55,24 @@ def layout_states(
     cells = np.asarray(coords, dtype=np.int64)
     cells = cells - cells.min(axis=0)
     sides = cells.max(axis=0) + 1
-    step = 1 if max_side is None else -(-int(sides.max()) // max_side)
-    states = np.flatnonzero((cells % step == 0).all(axis=1))
-    grid = np.full(tuple(-(-sides // step)), -1, dtype=np.int64)
-    grid[tuple((cells[states] // step).T)] = states
+
+    step = 1
+    if max_side is not None:
+        step = _divide_up(int(sides.max()), max_side)
+
+    is_kept = (cells % step == 0).all(axis=1)
+    states = np.flatnonzero(is_kept)
+    rows, columns = (cells[states] // step).T
+
+    n_rows = _divide_up(int(sides[0]), step)
+    n_columns = _divide_up(int(sides[1]), step)
+    grid = np.full((n_rows, n_columns), -1, dtype=np.int64)
+    grid[rows, columns] = states
     return grid
 
 
-def draw_map(coords: NDArray[np.int_], glyphs: Sequence[str]) -> str:
-    """One character per state, walls filled in.
+def draw_map(coords: IntegerArray, glyphs: Sequence[str]) -> str:
+    """Draw a map with one character per state, and walls around and between them.
 
     >>> print(draw_map(np.array([[0, 0], [0, 1], [1, 1]]), "ab."))
     ████
@@ -50,72 +81,154 @@ def draw_map(coords: NDArray[np.int_], glyphs: Sequence[str]) -> str:
     ████
     """
     grid = np.pad(layout_states(coords, MAX_SIDE), 1, constant_values=-1)
-    return "\n".join(
-        "".join(WALL if s < 0 else glyphs[s] for s in row) for row in grid.tolist()
-    )
+
+    lines = []
+    for row in grid.tolist():
+        line = ""
+        for state in row:
+            line += glyphs[state] if state >= 0 else WALL
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def find_moves(
-    coords: NDArray[np.int_],
-    policy: NDArray[np.integer[Any]],
-    successors: NDArray[np.int32],
+    coords: IntegerArray, policy: IntegerArray, successors: IntegerArray
 ) -> NDArray[np.int64]:
-    """``(S, 2)`` rows and columns that the action of each state moves by, 0 where it stops (is negative) or stays.
+    """Find the rows and columns that the action of each state moves by.
 
-    >>> find_moves(np.array([[0, 0], [0, 1]]), np.array([1, -1]), np.array([[0, 1], [0, 1]])).tolist()
+    Parameters
+    ----------
+    coords : (S, 2) array
+        Row and column of each state.
+    policy : (S,) array
+        Action of each state, negative where an option terminates.
+    successors : (S, A) array
+        Most likely next state of each action.
+
+    Returns
+    -------
+    (S, 2) array
+        0 where the action changes nothing, or the option terminates.
+
+    Examples
+    --------
+    >>> coords = np.array([[0, 0], [0, 1]])
+    >>> successors = np.array([[0, 1], [0, 1]])
+    >>> find_moves(coords, np.array([1, -1]), successors).tolist()
     [[0, 1], [0, 0]]
     """
     states = np.arange(len(policy))
+    next_states = np.where(policy >= 0, successors[states, policy], states)
     cells = np.asarray(coords, dtype=np.int64)
-    return cells[np.where(policy >= 0, successors[states, policy], states)] - cells
+    return cells[next_states] - cells
 
 
-def draw_arrows(
-    policy: NDArray[np.integer[Any]], moves: NDArray[np.int64] | None
-) -> list[str]:
-    """One glyph per state: an arrow to a neighbouring cell, a ring where an action stays, a dot where an option stops.
+def draw_arrows(policy: IntegerArray, moves: IntegerArray | None) -> list[str]:
+    """Draw one glyph per state for the action there.
 
-    Where an action leads elsewhere, or `moves` is None (unknown), its number stands, or ``+`` above 9.
+    An arrow leads to a neighbouring cell. A ring is an action that changes nothing, and
+    a dot a state where the option terminates. An action that leads elsewhere, or whose
+    move is not known, is shown by its number, or by ``+`` above 9.
 
-    >>> draw_arrows(np.array([7, 7, -1, 5]), np.array([[0, -1], [0, 0], [0, 0], [3, 0]]))
+    Parameters
+    ----------
+    policy : (S,) array
+        Action of each state, negative where the option terminates.
+    moves : (S, 2) array or None
+        Rows and columns that the actions move by; None where they are not known.
+
+    Examples
+    --------
+    >>> policy = np.array([7, 7, -1, 5])
+    >>> moves = np.array([[0, -1], [0, 0], [0, 0], [3, 0]])
+    >>> draw_arrows(policy, moves)
     ['←', '○', '●', '5']
     """
-    keys: Any = [None] * len(policy) if moves is None else map(tuple, moves.tolist())
-    glyphs = {**ARROWS, (0, 0): STAY}
-    return [
-        STOP if action < 0 else glyphs.get(key, str(action) if action < 10 else "+")
-        for action, key in zip(policy.tolist(), keys, strict=True)
-    ]
+    if moves is None:
+        return [_draw_action(action, None) for action in policy.tolist()]
+
+    glyphs = []
+    for action, (rows, columns) in zip(policy.tolist(), moves.tolist(), strict=True):
+        glyphs.append(_draw_action(action, (rows, columns)))
+    return glyphs
+
+
+def _draw_action(action: int, move: tuple[int, int] | None) -> str:
+    """Glyph of one action and its move."""
+    if action < 0:
+        return STOP
+    if move == (0, 0):
+        return STAY
+    if move in ARROWS:
+        return ARROWS[move]
+    if action < 10:
+        return str(action)
+    return "+"
 
 
 def explain_glyphs(glyphs: Iterable[str], legend: str = "") -> str:
-    """Explanation of glyphs that are neither arrows nor stops, and the legend of the states; empty if not needed.
+    """Explain the glyphs that do not speak for themselves, as arrows and dots do.
 
-    >>> explain_glyphs("↑1")
-    'a digit: number of an action whose move leads to no neighbouring cell or is not known'
+    Parameters
+    ----------
+    glyphs : iterable of str
+        The glyphs that were drawn.
+    legend : str, default=""
+        What the map says about its states; it comes last.
+
+    Returns
+    -------
+    str
+        Empty if there is nothing to explain.
+
+    Examples
+    --------
+    >>> explain_glyphs("↑○●")
+    '○ the action most likely changes nothing'
     """
-    used = set(glyphs)
-    parts = [f"{STAY} the action most likely changes nothing"] if STAY in used else []
-    if used & set("0123456789+"):
-        above = " (+ above 9)" if "+" in used else ""
+    drawn = set(glyphs)
+    parts = []
+    if STAY in drawn:
+        parts.append(f"{STAY} the action most likely changes nothing")
+    if drawn & set("0123456789+"):
+        digit = "a digit (+ above 9)" if "+" in drawn else "a digit"
         parts.append(
-            f"a digit{above}: number of an action whose move leads to no neighbouring cell or is not known"
+            f"{digit}: number of an action whose move leads to no neighbouring cell "
+            "or is not known"
         )
-    return "; ".join([*parts, *filter(None, [legend])])
+    if legend:
+        parts.append(legend)
+    return "; ".join(parts)
 
 
 def draw_spark(
-    values: Any, width: int = 32, *, low: float = 0.0, high: float = 1.0
+    values: ArrayLike, width: int = 32, *, low: float = 0.0, high: float = 1.0
 ) -> str:
-    """A curve as one line of text: means over at most `width` parts, from `low` (lowest bar) to `high` (highest).
+    """Draw a curve as one line of text.
 
+    Parameters
+    ----------
+    values : (n,) array
+        The curve.
+    width : int, default=32
+        Most characters. A longer curve is shown by means over its parts.
+    low, high : float, default=0 and 1
+        Values of the lowest and the highest bar.
+
+    Examples
+    --------
     >>> draw_spark([0.0, 0.25, 0.5, 1.0])
     '▁▃▅█'
     """
     bars = "▁▂▃▄▅▆▇█"
-    parts = np.array_split(np.asarray(values, dtype=float), min(width, len(values)))
-    levels = [len(bars) * (part.mean() - low) / ((high - low) or 1.0) for part in parts]
-    return "".join(bars[int(np.clip(level, 0, len(bars) - 1))] for level in levels)
+    numbers = np.asarray(values, dtype=float)
+    height = (high - low) or 1.0
+
+    spark = ""
+    for part in np.array_split(numbers, min(width, len(numbers))):
+        level = len(bars) * (part.mean() - low) / height
+        spark += bars[int(np.clip(level, 0, len(bars) - 1))]
+    return spark
 
 
 def count_noun(number: int, noun: str) -> str:
@@ -129,25 +242,38 @@ def count_noun(number: int, noun: str) -> str:
     return f"{number} {noun}s"
 
 
-def describe(array: Any) -> str:
-    """Type, shape and range of an array in a few words.
+def describe(array: ArrayLike) -> str:
+    """Describe an array in a few words: its type, shape and range.
 
     >>> describe(np.array([[1, 5], [2, 3]]))
     'int64 (2, 2), 1 to 5'
     """
-    array = np.asarray(array)
-    shape = f"{array.dtype} {array.shape}"
-    if not array.size or array.dtype.kind not in "uif":
-        return shape
-    return f"{shape}, {array.min():.4g} to {array.max():.4g}"
+    numbers = np.asarray(array)
+    description = f"{numbers.dtype} {numbers.shape}"
+
+    has_range = numbers.size > 0 and numbers.dtype.kind in "uif"
+    if has_range:
+        description += f", {numbers.min():.4g} to {numbers.max():.4g}"
+    return description
 
 
 def printable(text: str) -> str:
-    r"""`text` for a terminal: control characters, which could command it, as escape codes.
+    r"""Make a text safe for a terminal.
+
+    Control characters, which could command the terminal, become escape codes.
 
     >>> print(printable("a\x1b[31mb"))
     a\x1b[31mb
     """
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode() for c in text
-    )
+    safe = ""
+    for character in text:
+        if character.isprintable():
+            safe += character
+        else:
+            safe += character.encode("unicode_escape").decode()
+    return safe
+
+
+def _divide_up(number: int, divisor: int) -> int:
+    """The quotient, rounded up."""
+    return -(-number // divisor)
