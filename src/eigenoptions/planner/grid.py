@@ -31,7 +31,8 @@ class Grid:
         self.size: Array = np.broadcast_to(sides, change.shape)
         self.low = np.minimum(obs.min(axis=0), next_obs.min(axis=0))
         high = np.maximum(obs.max(axis=0), next_obs.max(axis=0))
-        # Two empty cells on each side, so that no neighbour of a cell is at the other end of the next row.
+        # Two empty cells on each side, so that no neighbour of a cell is at the other
+        # end of the next row.
         self.shape = np.floor((high - self.low) / self.size) + 5
         if self.shape.prod() > 2**62:
             raise ValueError(
@@ -47,7 +48,8 @@ class Grid:
         self.number = {
             tuple(corner): i for i, corner in enumerate(self.corners.tolist())
         }
-        # A map has rows and columns: the second coordinate rises, the first goes to the right.
+        # A map has rows and columns: the second coordinate rises, the first goes to the
+        # right.
         plane = self.corners[:, ::-1] * [-1, 1] if len(change) == 2 else None
         self.coords = None if plane is None else plane - plane.min(axis=0)
         self._bounds = self.low.tolist(), self.size.tolist()

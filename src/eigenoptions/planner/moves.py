@@ -1,95 +1,259 @@
-"""Counts of moves between neighbouring cells."""
+"""A table of moves between neighbouring cells, counted in logged steps.
+
+The actions of the table are the neighbours to aim at. A step counts for the neighbour
+that the model of displacement expected it to lead to, whether it got there or not:
+walls are moves that fail. Steps that leave the model by more than a cell are jumps,
+which happen whatever one aims at.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array, hstack
 from scipy.sparse.csgraph import connected_components
 
+from eigenoptions._types import BoolArray, FloatArray
 from eigenoptions.mdp import MDP
 from eigenoptions.planner.grid import Grid, mean_rows
 
-Array = NDArray[np.float64]
+
+@dataclass(frozen=True, eq=False)
+class _Steps:
+    """Logged steps on a grid.
+
+    Attributes
+    ----------
+    obs, next_obs : ndarray of shape (N, d)
+        Points before and after.
+    before, after : ndarray of shape (N,)
+        Their cells.
+    row : ndarray of shape (N,)
+        Cell and move of each step as a row of the table; only where `is_aimed`.
+    is_aimed : ndarray of bool of shape (N,)
+        Whether the step aimed at another cell, and did not jump.
+    is_jump : ndarray of bool of shape (N,)
+        Whether it left the model by more than a cell.
+    """
+
+    obs: FloatArray
+    next_obs: FloatArray
+    before: NDArray[np.int64]
+    after: NDArray[np.int64]
+    row: NDArray[np.int64]
+    is_aimed: BoolArray
+    is_jump: BoolArray
 
 
 def count_moves(
-    grid: Grid, obs: Array, expected: Array, next_obs: Array, reversible: bool
-) -> tuple[MDP, Array]:
-    """Table of cells by the neighbour that was aimed at, and the place ``(S, A, d)`` to aim at for each move."""
-    S, moves = len(grid.keys), neighbour_moves(obs.shape[1])
-    before, after = grid.find(grid.cell(obs)), grid.find(grid.cell(next_obs))
-    A, rows = len(moves), np.arange(S * len(moves))
+    grid: Grid,
+    obs: FloatArray,
+    expected: FloatArray,
+    next_obs: FloatArray,
+    reversible: bool,
+) -> tuple[MDP, FloatArray]:
+    """The table of moves, and the points to aim at for each of them.
+
+    Parameters
+    ----------
+    grid : Grid
+        The cells.
+    obs, expected, next_obs : ndarray of shape (N, d)
+        Points before each step, where the model expects it to lead, and where it led.
+    reversible : bool
+        Whether a move that was seen one way is possible the other way, too.
+
+    Returns
+    -------
+    mdp : MDP
+        One state per cell, one action per neighbour, and a last one if there are jumps.
+    targets : ndarray of shape (S, A, 2, d)
+        The point to aim at, and a point on the border to pass on the way (NaN: none).
+    """
+    moves = neighbour_moves(obs.shape[1])
     neighbour = grid.find(grid.corners[:, None] + moves)
-    # The number of a move among all, that of staying (A / 2) included.
-    aim = (np.clip(grid.cell(expected) - grid.cell(obs), -1, 1) + 1) @ 3 ** np.arange(
-        obs.shape[1]
-    )[::-1]
-    jumped = (np.abs(next_obs - expected) > grid.size).any(axis=1)
-    aimed = (aim != A // 2) & ~jumped
-    row = (before * A + aim - (aim > A // 2))[aimed]
-    counts = csr_array((np.ones(len(row)), (row, after[aimed])), shape=(S * A, S))
+    steps = _sort_steps(grid, obs, expected, next_obs, len(moves))
+
+    counts = _count_aimed(steps, neighbour.shape)
     if reversible:
-        state, move = np.nonzero(neighbour >= 0)
-        to = neighbour[state, move]
-        back = np.asarray(counts[to * A + A - 1 - move, state]).ravel()
-        counts = csr_array(
-            counts + csr_array((back, (state * A + move, to)), shape=counts.shape)
-        )
-    # Where others crossed the border, on the way there or back: a straight line to it meets no corner of a wall.
-    arrived = neighbour.ravel()[row] == after[aimed]
-    crossed, forth = np.flatnonzero(aimed)[arrived], row[arrived]
-    places = np.concatenate([next_obs[crossed], obs[crossed]])
-    number = np.concatenate([forth, after[crossed] * A + A - 1 - forth % A])
-    middles = grid.low + (grid.corners[:, None] + moves + 0.5) * grid.size
-    seen = (np.bincount(number, minlength=S * A) > 0).reshape(S, A, 1)
-    targets = np.where(
-        seen, mean_rows(places, number, S * A).reshape(middles.shape), middles
-    )
-    # A straight line to a diagonal neighbour may lead through a third cell, whose policy leads back: leave the cell
-    # where others did, on this way or back. NaN: on other moves there is no border to go by.
-    diagonal = (np.abs(moves).sum(axis=1) > 1)[:, None] & seen
-    borders = np.where(diagonal, targets[neighbour, np.arange(A)[::-1]], np.nan)
-    targets = np.stack([targets, borders], axis=2)
-    # One failure more than was seen: a move that succeeded once is not certain, and one never tried stays.
-    failure = csr_array((np.ones(S * A), (rows, rows // A)), shape=counts.shape)
-    table = csr_array(
-        (counts + failure).multiply(1.0 / (counts.sum(axis=1) + 1.0)[:, None])
-    )
-    n_jumps = np.bincount(before[jumped], minlength=S)
-    if n_jumps.any():
-        # Adjacent cells with jumps share where these lead: few were seen in each, and luck must not look like a chance.
-        state, move = np.nonzero(
-            (neighbour >= 0) & (n_jumps > 0)[:, None] & (n_jumps[neighbour] > 0)
-        )
-        touching = csr_array(
-            (np.ones(len(state)), (state, neighbour[state, move])), shape=(S, S)
-        )
-        region = connected_components(touching, directed=False)[1]
-        jumps = csr_array(
-            (np.ones(jumped.sum()), (region[before[jumped]], after[jumped])),
-            shape=(S, S),
-        )
-        jumps = csr_array(
-            jumps.multiply(1.0 / np.maximum(jumps.sum(axis=1), 1.0)[:, None])
-        )[region]
-        exits = np.bincount(before[(before != after) | jumped], minlength=S)
-        share = (n_jumps / np.maximum(exits, 1))[rows // A, None]
-        table = table.multiply(1.0 - share) + jumps[rows // A].multiply(share)
-        # The last action goes where others jumped: only a part of the cell may jump.
-        jumps = jumps + eye_array(S).multiply((n_jumps == 0)[:, None])
-        table = csr_array(hstack([table.reshape(S, A * S), jumps]).reshape(-1, S))
-        targets = np.insert(targets, A, np.nan, axis=1)
-        targets[:, A, 0] = mean_rows(obs[jumped], before[jumped], S)
+        counts = _add_reversed(counts, neighbour)
+    table = _add_failures(counts, len(moves))
+    targets = _find_targets(grid, steps, moves, neighbour)
+    if steps.is_jump.any():
+        table, targets = _add_jumps(table, targets, steps, neighbour)
     table.eliminate_zeros()
     return MDP(table, coords=grid.coords), targets
 
 
 def neighbour_moves(d: int) -> NDArray[np.int64]:
-    """``(3**d - 1, d)`` the steps to all neighbouring cells; the last one is minus the first one, and so on."""
+    """``(3**d - 1, d)`` the steps to all neighbouring cells.
+
+    The last one is minus the first one, and so on.
+    """
     if d > 4:
         raise ValueError(
             f"obs may have 4 columns if actions are vectors, got {d}: keep the position"
         )
     moves = np.array(np.meshgrid(*[(-1, 0, 1)] * d, indexing="ij")).reshape(d, -1).T
     return np.delete(moves, len(moves) // 2, axis=0)
+
+
+def _sort_steps(
+    grid: Grid,
+    obs: FloatArray,
+    expected: FloatArray,
+    next_obs: FloatArray,
+    n_moves: int,
+) -> _Steps:
+    """Cells, moves and jumps of logged steps."""
+    before = grid.find(grid.cell(obs))
+    after = grid.find(grid.cell(next_obs))
+    is_jump = (np.abs(next_obs - expected) > grid.size).any(axis=1)
+
+    # The offset to the expected cell, -1, 0 or 1 in each dimension, is a number in base
+    # 3. Staying is the middle one, which is not among the moves.
+    offset = np.clip(grid.cell(expected) - grid.cell(obs), -1, 1)
+    digits = 3 ** np.arange(obs.shape[1])[::-1]
+    number = (offset + 1) @ digits
+    middle = n_moves // 2
+    move = number - (number > middle)
+    return _Steps(
+        obs=obs,
+        next_obs=next_obs,
+        before=before,
+        after=after,
+        row=before * n_moves + move,
+        is_aimed=(number != middle) & ~is_jump,
+        is_jump=is_jump,
+    )
+
+
+def _count_aimed(steps: _Steps, shape: tuple[int, ...]) -> csr_array:
+    """``(S * A, S)`` where steps led that aimed at each neighbour."""
+    n_states, n_moves = shape
+    row = steps.row[steps.is_aimed]
+    after = steps.after[steps.is_aimed]
+    return csr_array(
+        (np.ones(len(row)), (row, after)), shape=(n_states * n_moves, n_states)
+    )
+
+
+def _add_reversed(counts: csr_array, neighbour: NDArray[np.int64]) -> csr_array:
+    """Count every move that arrived as one back, too."""
+    n_moves = neighbour.shape[1]
+    state, move = np.nonzero(neighbour >= 0)
+    to = neighbour[state, move]
+    # The reverse of a move is at the same place, counted from the end.
+    back_row = to * n_moves + n_moves - 1 - move
+    back = np.asarray(counts[back_row, state]).ravel()
+    reversed_counts = csr_array(
+        (back, (state * n_moves + move, to)), shape=counts.shape
+    )
+    return csr_array(counts + reversed_counts)
+
+
+def _add_failures(counts: csr_array, n_moves: int) -> csr_array:
+    """Probabilities from counts, with one failure more than was seen.
+
+    So a move that succeeded once is not certain, and one that was never tried stays.
+    """
+    rows = np.arange(counts.shape[0])
+    failure = csr_array(
+        (np.ones(len(rows)), (rows, rows // n_moves)), shape=counts.shape
+    )
+    total = counts.sum(axis=1) + 1.0
+    return csr_array((counts + failure).multiply(1.0 / total[:, None]))
+
+
+def _find_targets(
+    grid: Grid,
+    steps: _Steps,
+    moves: NDArray[np.int64],
+    neighbour: NDArray[np.int64],
+) -> FloatArray:
+    """``(S, A, 2, d)`` the point to aim at for each move, and one on the border.
+
+    A straight line to where others crossed the border, on the way there or back, meets
+    no corner of a wall. Without a crossing, the target is the middle of the cell.
+    """
+    n_states, n_moves = neighbour.shape
+    n_rows = n_states * n_moves
+    has_arrived = steps.is_aimed.copy()
+    has_arrived[steps.is_aimed] = (
+        neighbour.ravel()[steps.row[steps.is_aimed]] == steps.after[steps.is_aimed]
+    )
+    row_forth = steps.row[has_arrived]
+    row_back = steps.after[has_arrived] * n_moves + n_moves - 1 - row_forth % n_moves
+    places = np.concatenate([steps.next_obs[has_arrived], steps.obs[has_arrived]])
+    rows = np.concatenate([row_forth, row_back])
+
+    middles = grid.low + (grid.corners[:, None] + moves + 0.5) * grid.size
+    is_seen = np.bincount(rows, minlength=n_rows) > 0
+    is_seen = is_seen.reshape(n_states, n_moves, 1)
+    crossings = mean_rows(places, rows, n_rows).reshape(middles.shape)
+    targets = np.where(is_seen, crossings, middles)
+
+    # A straight line to a diagonal neighbour may lead through a third cell, whose
+    # policy leads back: leave the cell where others did. On other moves there is no
+    # border.
+    is_diagonal = (np.abs(moves).sum(axis=1) > 1)[:, None] & is_seen
+    reverse = np.arange(n_moves)[::-1]
+    borders = np.where(is_diagonal, targets[neighbour, reverse], np.nan)
+    return np.stack([targets, borders], axis=2)
+
+
+def _add_jumps(
+    table: csr_array,
+    targets: FloatArray,
+    steps: _Steps,
+    neighbour: NDArray[np.int64],
+) -> tuple[csr_array, FloatArray]:
+    """The table with jumps, and with a last action that goes where they began."""
+    n_states, n_moves = neighbour.shape
+    before = steps.before[steps.is_jump]
+    n_jumps = np.bincount(before, minlength=n_states)
+    jumps = _share_jumps(steps, n_jumps, neighbour)
+
+    # Any move may jump, as often as steps that left the cell did.
+    is_exit = (steps.before != steps.after) | steps.is_jump
+    n_exits = np.bincount(steps.before[is_exit], minlength=n_states)
+    state = np.arange(n_states * n_moves) // n_moves
+    share = (n_jumps / np.maximum(n_exits, 1))[state, None]
+    table = table.multiply(1.0 - share) + jumps[state].multiply(share)
+
+    # The last action goes where others jumped: only a part of the cell may jump.
+    jumps = jumps + eye_array(n_states).multiply((n_jumps == 0)[:, None])
+    by_state = table.reshape(n_states, n_moves * n_states)
+    table = csr_array(hstack([by_state, jumps]).reshape(-1, n_states))
+    targets = np.insert(targets, n_moves, np.nan, axis=1)
+    targets[:, n_moves, 0] = mean_rows(steps.obs[steps.is_jump], before, n_states)
+    return table, targets
+
+
+def _share_jumps(
+    steps: _Steps, n_jumps: NDArray[np.int64], neighbour: NDArray[np.int64]
+) -> csr_array:
+    """``(S, S)`` where jumps lead; adjacent cells with jumps share what was seen.
+
+    Few jumps were seen in each cell, and luck must not look like a chance.
+    """
+    n_states = len(n_jumps)
+    has_jumps = n_jumps > 0
+    both_jump = (neighbour >= 0) & has_jumps[:, None] & has_jumps[neighbour]
+    state, move = np.nonzero(both_jump)
+    touching = csr_array(
+        (np.ones(len(state)), (state, neighbour[state, move])),
+        shape=(n_states, n_states),
+    )
+    region = connected_components(touching, directed=False)[1]
+
+    before = steps.before[steps.is_jump]
+    after = steps.after[steps.is_jump]
+    counts = csr_array(
+        (np.ones(len(before)), (region[before], after)), shape=(n_states, n_states)
+    )
+    total = np.maximum(counts.sum(axis=1), 1.0)
+    by_region = csr_array(counts.multiply(1.0 / total[:, None]))
+    return by_region[region]

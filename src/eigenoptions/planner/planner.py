@@ -1,13 +1,16 @@
 """Goals from logged data: `Planner` makes a table of a data set, a potential for every goal, and the way there.
 
 **Which potential.** Greedy descent arrives from everywhere only if a potential has no local minimum. The default
-representation ``Z = (exp(1 / temperature) I - P)^-1`` of a random walk P sums over all paths, at a price for each move.
-Beside the goal ``Z(s, g)`` is the mean over the walk's next states, divided by a number above 1, so one of them has
-more: ``-log Z`` has no local minimum. Half of the commute time is the time back, which may fall where the way grows.
+representation ``Z = (exp(1 / temperature) I - P)^-1`` of a random walk P sums over all
+paths, at a price for each move. Beside the goal ``Z(s, g)`` is the mean over the walk's
+next states, divided by a number above 1, so one of them has more: ``-log Z`` has no
+local minimum. Half of the commute time is the time back, which may fall where the way
+grows.
 
 **Continuous actions.** A step is explained by ``next_obs - obs = B action + b``. The actions of the table are the
-neighbouring cells to aim at. It counts where a step led that by the model leads there: walls are moves that fail.
-Jumps, which leave the model by more than a cell, happen whatever one aims at; a last action goes where they began.
+neighbouring cells to aim at. It counts where a step led that by the model leads there:
+walls are moves that fail. Jumps, which leave the model by more than a cell, happen
+whatever one aims at; a last action goes where they began.
 """
 
 from __future__ import annotations
@@ -47,29 +50,33 @@ Array = NDArray[np.float64]
 class Planner:
     """Reach any goal that logged data show a way to.
 
-    Numbered states with numbered actions are counted as they are. Vectors are sorted into the cells of a grid, which
-    become the states. Of continuous actions a linear model of displacement is fitted; the table's actions are then the
-    neighbouring cells to aim at and, if the data have jumps, the place where they began.
+    Numbered states with numbered actions are counted as they are. Vectors are sorted
+    into the cells of a grid, which become the states. Of continuous actions a linear
+    model of displacement is fitted; the table's actions are then the neighbouring cells
+    to aim at and, if the data have jumps, the place where they began.
 
     Parameters
     ----------
     data
         Whatever `Transitions.of` accepts; actions may be vectors.
     cell_size : float or array (d,), optional
-        Sides of the cells. By default five large steps (the 0.9 quantile of the changes of each coordinate).
+        Sides of the cells. By default five large steps (the 0.9 quantile of the changes
+        of each coordinate).
     potential : {"log-z", "hitting", "shortest", "commute"}, default="log-z"
-        What `potential` and `distance` measure: minus the logarithm of the default representation Z(s, goal), the mean
-        time of a random walk to the goal, the least number of moves, or the walk's time to the goal and back.
+        What `potential` and `distance` measure: minus the logarithm of the default
+        representation Z(s, goal), the mean time of a random walk to the goal, the least
+        number of moves, or the walk's time to the goal and back.
     greedy : bool, default=False
-        Whether `act` descends the potential move by move, as one must who has a distance only. By default it follows
-        ``option(goal)``: `solve` knows which moves are random, and takes a way round rather than a gamble.
+        Whether `act` descends the potential move by move, as one must who has a
+        distance only. By default it follows ``option(goal)``: `solve` knows which moves
+        are random, and takes a way round rather than a gamble.
     gamma : float, default=0.999
         Discount per move of the options. The closer to 1, the longer the way round.
     temperature : float, default=1.3
         Of the default representation: a move costs ``1 / temperature``.
     reversible : bool, default=True
-        With continuous actions: whether a move to a neighbouring cell that was seen in one direction counts in the
-        other, too.
+        With continuous actions: whether a move to a neighbouring cell that was seen in
+        one direction counts in the other, too.
 
     Attributes
     ----------
@@ -207,7 +214,8 @@ class Planner:
             with np.errstate(divide="ignore"):
                 value = np.log(z / z[goal])
             if far.any():
-                # Beyond the range of floating point numbers every move costs what it costs on the average before.
+                # Beyond the range of floating point numbers every move costs what it
+                # costs on the average before.
                 near = z >= 1e-250
                 price = -value[near].min() / moves[near].max()
                 value[far] = value[near].min() - price * (
@@ -331,7 +339,8 @@ class Planner:
 
     @cached_property
     def _factors(self) -> Any:
-        # With diagonal pivots nothing is subtracted from positive numbers: the smallest entries of Z are accurate too.
+        # With diagonal pivots nothing is subtracted from positive numbers: the smallest
+        # entries of Z are accurate too.
         price = np.exp(1.0 / self._temperature)
         system = csc_array(eye_array(self.mdp.n_states) * price - self._walk)
         settings: Any = {
