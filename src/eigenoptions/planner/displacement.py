@@ -13,7 +13,10 @@ Array = NDArray[np.float64]
 
 
 class Displacement:
-    """``next_obs - obs = B action + b``, fitted to the half of the steps that it explains best, for each coordinate."""
+    """``next_obs - obs = B action + b``, for each coordinate.
+
+    It is fitted to the half of the steps that it explains best.
+    """
 
     def __init__(self, obs: Array, action: Any, next_obs: Array) -> None:
         action = check_vectors(
@@ -54,7 +57,10 @@ class Displacement:
     def aim(
         self, point: Array, target: Any, border: Array | None = None, near: float = 0.1
     ) -> Array:
-        """The action that leads straight to a target; if it takes several steps, first within `near` of the border."""
+        """The action that leads straight to a target.
+
+        If that takes several steps, go first within `near` of the border.
+        """
         displacement = target - point - self.b
         n_steps = self.count_steps(displacement)
         if (

@@ -36,7 +36,8 @@ class Grid:
         self.shape = np.floor((high - self.low) / self.size) + 5
         if self.shape.prod() > 2**62:
             raise ValueError(
-                f"cell_size {sides.tolist()} gives more than 2**62 cells: give a larger one"
+                f"cell_size {sides.tolist()} gives more than 2**62 cells: give a "
+                "larger one"
             )
         self.strides = np.cumprod([1, *self.shape[:0:-1].astype(np.int64)])[::-1]
         self.keys = np.unique(
@@ -88,11 +89,13 @@ def check_vectors(name: str, array: Any, width: int | None = None) -> Array:
     vectors = np.asarray(check_real(name, array), dtype=np.float64)
     if vectors.ndim != 2 or width not in (None, vectors.shape[1]):
         raise ValueError(
-            f"{name} must have shape (N, {width or 'd'}), got {vectors.shape}: flatten each"
+            f"{name} must have shape (N, {width or 'd'}), got {vectors.shape}: "
+            "flatten each"
         )
     bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if len(bad):
         raise ValueError(
-            f"{name} must be finite, got {vectors[bad[0]]} in row {bad[0]}: leave it out"
+            f"{name} must be finite, got {vectors[bad[0]]} in row {bad[0]}: "
+            "leave it out"
         )
     return vectors

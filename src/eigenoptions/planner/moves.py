@@ -110,7 +110,8 @@ def _sort_steps(
     """Cells, moves and jumps of logged steps."""
     before = grid.find(grid.cell(obs))
     after = grid.find(grid.cell(next_obs))
-    is_jump = (np.abs(next_obs - expected) > grid.size).any(axis=1)
+    is_far = np.abs(next_obs - expected) > grid.size
+    is_jump = np.asarray(is_far.any(axis=1))
 
     # The offset to the expected cell, -1, 0 or 1 in each dimension, is a number in base
     # 3. Staying is the middle one, which is not among the moves.

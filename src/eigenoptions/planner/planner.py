@@ -1,16 +1,16 @@
-"""Goals from logged data: `Planner` makes a table of a data set, a potential for every goal, and the way there.
+"""Goals from logged data: a table, a potential for every goal, and the way there.
 
-**Which potential.** Greedy descent arrives from everywhere only if a potential has no local minimum. The default
-representation ``Z = (exp(1 / temperature) I - P)^-1`` of a random walk P sums over all
-paths, at a price for each move. Beside the goal ``Z(s, g)`` is the mean over the walk's
-next states, divided by a number above 1, so one of them has more: ``-log Z`` has no
-local minimum. Half of the commute time is the time back, which may fall where the way
-grows.
+**Which potential.** Greedy descent arrives from everywhere only if a potential has no
+local minimum. The default representation ``Z = (exp(1 / temperature) I - P)^-1`` of a
+random walk P sums over all paths, at a price for each move. Beside the goal ``Z(s, g)``
+is the mean over the walk's next states, divided by a number above 1, so one of them has
+more: ``-log Z`` has no local minimum. Half of the commute time is the time back, which
+may fall where the way grows.
 
-**Continuous actions.** A step is explained by ``next_obs - obs = B action + b``. The actions of the table are the
-neighbouring cells to aim at. It counts where a step led that by the model leads there:
-walls are moves that fail. Jumps, which leave the model by more than a cell, happen
-whatever one aims at; a last action goes where they began.
+**Continuous actions.** A step is explained by ``next_obs - obs = B action + b``. The
+actions of the table are the neighbouring cells to aim at. It counts where a step led that
+by the model leads there: walls are moves that fail. Jumps, which leave the model by more
+than a cell, happen whatever one aims at; a last action goes where they began.
 """
 
 from __future__ import annotations
@@ -117,7 +117,8 @@ class Planner:
         batch = Transitions.of(data, continuous=True)
         if len(batch) < 2:
             raise ValueError(
-                f"data must have at least 2 transitions, got {len(batch)}: record more steps"
+                f"data must have at least 2 transitions, got {len(batch)}: record "
+                "more steps"
             )
         discrete = batch.action.ndim == 1 and batch.action.dtype.kind in "iu"
         self.centers: Array | None = None
@@ -155,7 +156,7 @@ class Planner:
         self._potentials: dict[int, Array] = {}
 
     def _find_homes(self, grid: Grid, near: float = 2.0) -> None:
-        """Let observations in cells that were never entered, or never left, belong to a near cell that was both."""
+        """Give observations in cells that were never entered or left a near cell."""
         self._near = near
         component = connected_components(self._walk, connection="strong")[1]
         joined = np.bincount(component)[component] > 1
@@ -183,7 +184,8 @@ class Planner:
             map(isfinite, point.tolist())
         ):
             raise ValueError(
-                f"an observation must be {len(self._grid.size)} finite numbers, got {obs}"
+                f"an observation must be {len(self._grid.size)} finite numbers, "
+                f"got {obs}"
             )
         state = self._grid.number.get(self._grid.corner(point), -1)
         if state < 0:
@@ -191,13 +193,14 @@ class Planner:
             if distance > self._near:
                 remedy = "choose a point in it, or give a larger cell_size"
                 raise ValueError(
-                    f"{np.round(obs, 3)} is {distance:.1f} cells away from the data: {remedy}"
+                    f"{np.round(obs, 3)} is {distance:.1f} cells away from the data: "
+                    f"{remedy}"
                 )
             state = int(self._homes[home])
         return state
 
     def potential(self, goal: Any) -> Array:
-        """One number per state: 0 at the goal, less the farther away, -inf where the data show no way to the goal."""
+        """One number per state: 0 at the goal, less far away, -inf without a way."""
         state = self.state(goal)
         if state not in self._potentials:
             self._potentials[state] = self._compute_potential(state)
@@ -237,17 +240,21 @@ class Planner:
         return np.asarray(np.where(np.isfinite(moves), value, -np.inf))
 
     def distance(self, obs: Any, goal: Any) -> float:
-        """Minus the potential of the goal at an observation; inf where the data show no way."""
+        """Minus the potential of the goal at an observation; inf without a way."""
         return -float(self.potential(goal)[self.state(obs)])
 
     def act(self, obs: Any, goal: Any) -> Any:
-        """The action that leads to the goal: a number (TERMINATE at the goal), or a vector within those of the data."""
+        """The action that leads to the goal.
+
+        It is a number, TERMINATE at the goal, or a vector within those of the data.
+        """
         state, last = self.state(obs), self.state(goal)
         action = self._policy(last)[state]
         if action == TERMINATE and state != last and not self._greedy:
             way = f"from {np.round(obs, 3)} to {np.round(goal, 3)}"
             raise ValueError(
-                f"the data show no way {way}: record steps between, or give a larger cell_size"
+                f"the data show no way {way}: record steps between, or give a larger "
+                "cell_size"
             )
         if self._model is None:
             return action
@@ -278,7 +285,10 @@ class Planner:
         return self._policies[goal]
 
     def plan(self, obs: Any, goal: Any) -> NDArray[Any]:
-        """States on the most likely way from an observation to the goal: numbers ``(n,)``, or centres ``(n, d)``."""
+        """States on the most likely way to the goal.
+
+        They are numbers ``(n,)``, or centres of cells ``(n, d)``.
+        """
         state, last = self.state(obs), self.state(goal)
         policy, way = self._policy(last), [state]
         while way[-1] != last and policy[way[-1]] >= 0:
@@ -292,16 +302,20 @@ class Planner:
             way.append(int(row.indices[chances.argmax()]))
         if way[-1] != last:
             raise ValueError(
-                f"no way from {np.round(obs, 3)} to {np.round(goal, 3)}: record more steps"
+                f"no way from {np.round(obs, 3)} to {np.round(goal, 3)}: record more "
+                "steps"
             )
         return np.array(way) if self.centers is None else self.centers[way]
 
     def option(self, goal: Any) -> Option:
-        """The option that leads to a goal, on `mdp`; ``OptionsWrapper(env, [...], state=planner.state)`` runs it."""
+        """The option that leads to a goal, on `mdp`.
+
+        ``OptionsWrapper(env, [...], state=planner.state)`` runs it.
+        """
         return self._solve([self.state(goal)])[0]
 
     def options(self, n: int) -> OptionSet:
-        """Options to `n` landmarks: the states where eigenvectors of the graph are largest and smallest, in order.
+        """Options to `n` landmarks, where eigenvectors are largest and smallest.
 
         >>> import eigenoptions as eo
         >>> env = eo.envs.MazeEnv("four-rooms")
@@ -334,7 +348,7 @@ class Planner:
 
     @cached_property
     def _walk(self) -> csr_array:
-        """``(S, S)`` the random walk that takes every action of the table equally often."""
+        """``(S, S)`` the random walk that takes every action equally often."""
         return uniform_walk(self.mdp)
 
     @cached_property
@@ -351,7 +365,10 @@ class Planner:
 
     @cached_property
     def _commuting(self) -> tuple[Array, float]:
-        """Inverse of the Laplacian plus a constant in each component, and the sum of all degrees (S * S numbers)."""
+        """The inverse of the Laplacian, and the sum of all degrees.
+
+        The Laplacian is singular: a constant is added in each component.
+        """
         W = graph(self.mdp).toarray()
         degree, component = W.sum(axis=1), connected_components(W)[1]
         joined = component == component[:, None]
@@ -360,4 +377,7 @@ class Planner:
         )
 
     def __repr__(self) -> str:
-        return f"Planner({self.mdp.n_states} states, {self.mdp.n_actions} actions, {self._kind})"
+        return (
+            f"Planner({self.mdp.n_states} states, {self.mdp.n_actions} actions, "
+            f"{self._kind})"
+        )
