@@ -1,9 +1,12 @@
-"""Samples of an environment: transitions, and paths of options (paper, Sections 5.1 and 5.2)."""
+"""Samples of an environment: transitions, and paths of options.
+
+The paper estimates eigenpurposes from such transitions (Section 5.1), and draws the
+paths of the options that they give (Section 5.2).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import product
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
@@ -12,8 +15,10 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
+from eigenoptions._types import BoolArray, IntegerArray, Progress, Randomness
 from eigenoptions._validation import check_int, make_generator, set_readonly
 from eigenoptions.data import Transitions
+from eigenoptions.envs.recognition import Options, StateReader
 from eigenoptions.envs.sources import (
     Source,
     count_actions,
@@ -24,50 +29,61 @@ from eigenoptions.envs.sources import (
 from eigenoptions.envs.vector import OptionsVectorWrapper
 from eigenoptions.envs.wrapper import OptionsWrapper
 from eigenoptions.features import add_batch_axis
-from eigenoptions.options import OptionSet
 
 # Spaces whose batches of observations are not arrays.
-NOT_ARRAYS = (spaces.Dict, spaces.Tuple, spaces.Text, spaces.Graph, spaces.Sequence)
+_NOT_ARRAYS = (spaces.Dict, spaces.Tuple, spaces.Text, spaces.Graph, spaces.Sequence)
 
 
 def collect(
     env: Source,
     steps: int,
     *,
-    policy: Callable[[Any], Any] | OptionSet | Sequence[Any] | None = None,
+    policy: Callable[[Any], Any] | Options | None = None,
     n_envs: int = 1,
-    rng: int | np.random.Generator = 0,
+    rng: Randomness = 0,
     max_episode_steps: int | None = None,
     features: Callable[[Any], Any] | None = None,
     option_chance: float | str | None = "auto",
     stop_chance: float = 0.0,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Progress | None = None,
 ) -> Transitions:
-    """Transitions of an environment, in memory.
+    """Collect transitions of an environment, in memory.
 
     Parameters
     ----------
-    env
-        An id, an environment, a function that makes one, a vector environment, or an `MDP`.
-    steps
-        Number of transitions, over all environments together. Resets are not transitions.
-    policy
-        None: uniformly random actions. An `OptionSet` (or a list of objects with ``act``): a random walk over primitive
-        actions and available options. Or a function from a batch of observations ``(n_envs, ...)`` to actions
+    env : str, gymnasium.Env, callable, gymnasium.vector.VectorEnv or MDP
+        An id, an environment, a function that makes one, a vector environment, or an
+        `MDP`.
+    steps : int
+        Number of transitions, over all environments together. Resets are not
+        transitions.
+    policy : callable, OptionSet or sequence of options, default=None
+        None: uniformly random actions. An `OptionSet` (or a list of objects with
+        ``act``): a random walk over primitive actions and available options. Or a
+        function from a batch of observations ``(n_envs, ...)`` to actions
         ``(n_envs,)``.
-    n_envs
-        Number of environments stepped together; more than one needs an id or a function.
-    rng
+    n_envs : int, default=1
+        Number of environments stepped together; more than one needs an id or a
+        function.
+    rng : int or numpy.random.Generator, default=0
         Seed or generator.
-    max_episode_steps
-        Truncate episodes after this many steps; None: as the environment does.
-    features
-        Function from a batch of observations to an array ``(n_envs, ...)``, which is stored instead of them; needed
-        for Dict observations.
-    option_chance, stop_chance
+    max_episode_steps : int, default=None
+        Truncate episodes after this many steps. None: as the environment does.
+    features : callable, default=None
+        Function from a batch of observations to an array ``(n_envs, ...)``, which is
+        stored instead of them. Dict observations need one.
+    option_chance : float, "auto" or None, default="auto"
         With options as policy: as in `OptionsWrapper`.
-    progress
-        Called with the number of transitions collected and wanted, about once per 1,024.
+    stop_chance : float, default=0.0
+        With options as policy: as in `OptionsWrapper`.
+    progress : callable, default=None
+        Called with the number of transitions collected and wanted, about once per
+        1,024.
+
+    Returns
+    -------
+    Transitions
+        `steps` transitions.
 
     Examples
     --------
@@ -76,87 +92,134 @@ def collect(
     ((100,), dtype('int64'), True)
     """
     steps = check_int("steps", steps)
+    n_envs = check_int("n_envs", n_envs)
     if max_episode_steps is not None:
         max_episode_steps = check_int("max_episode_steps", max_episode_steps)
     # A child: the caller's generator is not advanced.
     generator = make_generator(rng).spawn(1)[0]
-    envs, owned = make_vector_env(env, check_int("n_envs", n_envs), max_episode_steps)
+
+    envs, is_ours = make_vector_env(env, n_envs, max_episode_steps)
     try:
-        n, n_actions = envs.num_envs, count_actions(envs)
+        n_actions = count_actions(envs)
         if policy is not None and not callable(policy):
             envs = OptionsVectorWrapper(
                 envs, policy, option_chance=option_chance, stop_chance=stop_chance
             )
             envs.action_space.seed(int(generator.integers(2**31)))
-        store = _choose_storage(envs, features)
-        mode = envs.metadata.get("autoreset_mode")
-        if mode not in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
-            raise ValueError(
-                f"the vector environment must reset by NEXT_STEP or SAME_STEP, not by {mode}"
-            )
-        raw, _ = envs.reset(seed=int(generator.integers(2**31 - 1 - n)))
-        obs, is_reset = store(raw), np.zeros(n, dtype=np.bool_)
-        rows: list[tuple[NDArray[Any], ...]] = []
-        n_rows = 0
-        while n_rows < steps:
+
+        def choose_actions(obs: Any) -> IntegerArray:
             if policy is None:
-                actions = generator.integers(n_actions, size=n)
-            else:
-                actions = (
-                    _check_actions(policy(raw), n)
-                    if callable(policy)
-                    else envs.action_space.sample()
-                )
-            raw, _, terminated, truncated, infos = envs.step(actions)
-            next_obs = last_obs = store(raw)
-            ended = np.logical_or(terminated, truncated)
-            if mode == AutoresetMode.SAME_STEP and ended.any():
-                # The last observation of an episode is in the infos.
-                last_obs = next_obs.copy()
-                for i in np.flatnonzero(ended):
-                    last_obs[i] = store(add_batch_axis(infos["final_obs"][i]))[0]
-            # Under NEXT_STEP the step after an end is a reset of that environment: no transition.
-            keep = np.flatnonzero(~is_reset)[: steps - n_rows]
-            is_reset = ended if mode == AutoresetMode.NEXT_STEP else is_reset
-            taken = infos.get("primitive_action", actions)
-            rows.append(
-                (obs[keep], taken[keep], last_obs[keep], np.asarray(terminated)[keep])
-            )
-            n_rows += len(keep)
-            obs = next_obs
-            if progress is not None and (n_rows % 1024 < len(keep) or n_rows == steps):
-                progress(n_rows, steps)
-        parts = map(np.concatenate, zip(*rows, strict=True))
-        return Transitions(*map(set_readonly, parts))
+                return generator.integers(n_actions, size=envs.num_envs)
+            if callable(policy):
+                return _check_actions(policy(obs), envs.num_envs)
+            sampled: IntegerArray = envs.action_space.sample()
+            return sampled
+
+        store = _choose_storage(envs, features)
+        mode = _check_autoreset(envs)
+        # Gymnasium seeds the environments with consecutive numbers.
+        seed = int(generator.integers(2**31 - 1 - envs.num_envs))
+        obs, _ = envs.reset(seed=seed)
+        return _record_transitions(
+            envs, obs, choose_actions, store, steps, mode, progress
+        )
     finally:
-        if owned:
+        if is_ours:
             envs.close()
+
+
+def _record_transitions(
+    envs: VectorEnv[Any, Any, Any],
+    obs: Any,
+    choose_actions: Callable[[Any], IntegerArray],
+    store: Callable[[Any], NDArray[Any]],
+    steps: int,
+    mode: AutoresetMode,
+    progress: Progress | None,
+) -> Transitions:
+    """Step a vector environment from its first observations to `steps` transitions."""
+    stored = store(obs)
+    is_reset = np.zeros(envs.num_envs, dtype=np.bool_)
+    rows: list[tuple[NDArray[Any], ...]] = []
+    n_rows = 0
+    while n_rows < steps:
+        actions = choose_actions(obs)
+        obs, _, terminated, truncated, infos = envs.step(actions)
+        stored_next = store(obs)
+        is_last = np.logical_or(terminated, truncated)
+        stored_after = stored_next
+        if mode == AutoresetMode.SAME_STEP:
+            stored_after = _find_last_observations(stored_next, is_last, infos, store)
+
+        # A step that was only the reset of an environment is no transition.
+        kept = np.flatnonzero(~is_reset)[: steps - n_rows]
+        taken = infos.get("primitive_action", actions)
+        ended = np.asarray(terminated)
+        rows.append((stored[kept], taken[kept], stored_after[kept], ended[kept]))
+        n_rows += len(kept)
+        if progress is not None and (n_rows % 1024 < len(kept) or n_rows == steps):
+            progress(n_rows, steps)
+
+        stored = stored_next
+        if mode == AutoresetMode.NEXT_STEP:
+            is_reset = is_last
+
+    columns = [np.concatenate(column) for column in zip(*rows, strict=True)]
+    return Transitions(*[set_readonly(column) for column in columns])
+
+
+def _find_last_observations(
+    next_obs: NDArray[Any],
+    is_last: BoolArray,
+    infos: dict[str, Any],
+    store: Callable[[Any], NDArray[Any]],
+) -> NDArray[Any]:
+    """Return what the transitions of a step led to, under SAME_STEP.
+
+    Where an episode ended, the observation is already that of the next one. The last
+    one is in the infos.
+    """
+    if not is_last.any():
+        return next_obs
+    after = next_obs.copy()
+    for i in np.flatnonzero(is_last):
+        last_obs = add_batch_axis(infos["final_obs"][i])
+        after[i] = store(last_obs)[0]
+    return after
 
 
 def run_options(
     env: str | gym.Env[Any, Any],
-    options: Sequence[Any],
+    options: Options,
     *,
     runs: int = 8,
     max_steps: int = 500,
     warm_up: int = 50,
     rng: int = 0,
 ) -> list[list[NDArray[Any]]]:
-    """Paths of each option through an environment, from the same states for all (Section 5.2).
-
-    Returns for each option and start the observations ``(T + 1, ...)`` from its first to its last state. A single
-    observation: the option was not available there, or the warm-up had ended the episode.
+    """Follow each option through an environment, from the same states (Section 5.2).
 
     Parameters
     ----------
-    env
+    env : str or gymnasium.Env
         An id or an environment.
-    options
+    options : OptionSet, LinearOptionSet or sequence
         As in `OptionsWrapper`.
-    runs, max_steps
-        Number of starts per option, and steps after which an option is stopped.
-    warm_up, rng
-        Maximum number of steps of the random walk from a reset to a start, and its seed.
+    runs : int, default=8
+        Number of starts per option.
+    max_steps : int, default=500
+        Steps after which an option is stopped.
+    warm_up : int, default=50
+        Maximum number of steps of the random walk from a reset to a start.
+    rng : int, default=0
+        Seed of the random walks.
+
+    Returns
+    -------
+    list of lists of ndarray
+        For each option and start the observations ``(T + 1, ...)`` from its first to
+        its last state. A single observation: the option was not available there, or the
+        random walk had ended the episode.
 
     Examples
     --------
@@ -174,63 +237,101 @@ def run_options(
         stepped = OptionsWrapper(
             made, options, mode="step", max_duration=max_steps, option_chance=None
         )
-        # The layout of options that belong to one.
-        layout_seed = stepped._reader.recognition.get("seed")
+        layout_seed = StateReader(options).recognition.get("seed")
         paths: list[list[NDArray[Any]]] = [[] for _ in options]
-        for run, (i, its_paths) in product(range(runs), enumerate(paths)):
-            generator, action, ended = (
-                np.random.default_rng((rng, run)),
-                stepped.n_primitive + i,
-                False,
-            )
-            first_seed = int(generator.integers(2**31))
-            obs, info = stepped.reset(
-                seed=first_seed if layout_seed is None else layout_seed
-            )
-            path = [np.array(obs["observation"])]
-            for _ in range(int(generator.integers(warm_up + 1))):
-                random_action = int(generator.integers(stepped.n_primitive))
-                obs, _, terminated, truncated, info = stepped.step(random_action)
-                if ended := terminated or truncated:
-                    break
-                path = [np.array(obs["observation"])]
-            runs_on = not ended and info["action_mask"][action]
-            while runs_on:
-                obs, _, terminated, truncated, _ = stepped.step(action)
-                path.append(np.array(obs["observation"]))
-                runs_on = obs["option"] > 0
-            its_paths.append(np.array(path))
+        for run in range(runs):
+            for option, its_paths in enumerate(paths):
+                # The same numbers for all options: they begin in the same state.
+                generator = np.random.default_rng((rng, run))
+                path, mask = _walk_to_start(stepped, generator, warm_up, layout_seed)
+                action = stepped.n_primitive + option
+                if mask is not None and mask[action]:
+                    path += _follow_option(stepped, action)
+                its_paths.append(np.array(path))
     finally:
         if isinstance(env, str):
             made.close()
     return paths
 
 
+def _walk_to_start(
+    env: OptionsWrapper,
+    generator: np.random.Generator,
+    warm_up: int,
+    layout_seed: int | None,
+) -> tuple[list[NDArray[Any]], NDArray[np.int8] | None]:
+    """Take random actions from a reset on.
+
+    Returns a path of one observation, the last before an end, and the mask there; None
+    where the episode has ended.
+    """
+    seed = int(generator.integers(2**31))
+    if layout_seed is not None:
+        seed = layout_seed
+    obs, info = env.reset(seed=seed)
+    path = [np.array(obs["observation"])]
+
+    for _ in range(int(generator.integers(warm_up + 1))):
+        action = int(generator.integers(env.n_primitive))
+        obs, _, terminated, truncated, info = env.step(action)
+        if terminated or truncated:
+            return path, None
+        path = [np.array(obs["observation"])]
+    return path, info["action_mask"]
+
+
+def _follow_option(env: OptionsWrapper, action: int) -> list[NDArray[Any]]:
+    """Take an option to its end in mode "step"; return the observations on the way."""
+    path = []
+    is_running = True
+    while is_running:
+        obs, *_ = env.step(action)
+        path.append(np.array(obs["observation"]))
+        is_running = obs["option"] > 0
+    return path
+
+
+def _check_autoreset(envs: VectorEnv[Any, Any, Any]) -> AutoresetMode:
+    mode: AutoresetMode | None = envs.metadata.get("autoreset_mode")
+    if mode is None or mode == AutoresetMode.DISABLED:
+        raise ValueError(
+            "the vector environment must reset by NEXT_STEP or SAME_STEP, not by "
+            f"{mode}"
+        )
+    return mode
+
+
 def _choose_storage(
-    envs: VectorEnv[Any, Any, Any], features: Any
+    envs: VectorEnv[Any, Any, Any], features: Callable[[Any], Any] | None
 ) -> Callable[[Any], NDArray[Any]]:
-    """Function from observations to the array that is stored: a copy, since environments may reuse their own."""
+    """Return a function from observations to the array that is stored.
+
+    It is a copy, since environments may reuse their own.
+    """
     space = envs.single_observation_space
-    name = env_name(envs.envs[0] if hasattr(envs, "envs") else envs)
-    if features is None and isinstance(space, NOT_ARRAYS):
-        remedy = "pass features=, a function from a batch of them to an array, or use FlattenObservation"
-        raise ValueError(f"observations of {name} are {space}: {remedy}")
+    first_env = envs.envs[0] if hasattr(envs, "envs") else envs
+    name = env_name(first_env)
+    if features is None and isinstance(space, _NOT_ARRAYS):
+        raise ValueError(
+            f"observations of {name} are {space}: pass features=, a function from a "
+            "batch of them to an array, or use FlattenObservation"
+        )
 
     def store(obs: Any) -> NDArray[Any]:
         array = np.array(obs if features is None else features(obs))
         if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise ValueError(
-                f"{name} returned an observation with {array[~np.isfinite(array)][0]}"
-            )
+            wrong = array[~np.isfinite(array)][0]
+            raise ValueError(f"{name} returned an observation with {wrong}")
         return array
 
     return store
 
 
-def _check_actions(actions: Any, n: int) -> NDArray[np.int64]:
+def _check_actions(actions: Any, n_envs: int) -> NDArray[np.int64]:
     array = np.asarray(actions)
-    if array.shape != (n,) or array.dtype.kind not in "iu":
+    if array.shape != (n_envs,) or array.dtype.kind not in "iu":
         raise ValueError(
-            f"policy must return {n} integers, got {array.dtype} of shape {array.shape}"
+            f"policy must return {n_envs} integers, got {array.dtype} of shape "
+            f"{array.shape}"
         )
     return array.astype(np.int64)

@@ -8,6 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Discrete
+from numpy.typing import NDArray
 
 from eigenoptions._colors import (
     ORANGE,
@@ -18,13 +19,15 @@ from eigenoptions._colors import (
     to_rgb,
 )
 from eigenoptions._text import draw_map, layout_states
+from eigenoptions._types import IndexArray
 from eigenoptions._validation import check_choice, check_int
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp import maze as read_maze
+from eigenoptions.mdp.chains import sample_successor
 
 # The red, green and blue part of each kind of cell, in the order that `render` numbers
 # them: wall, free cell, start, goal, agent.
-CELL_COLORS = np.array(
+_CELL_COLORS = np.array(
     [
         to_rgb(RENDERED_WALL),
         to_rgb(WHITE),
@@ -37,21 +40,30 @@ CELL_COLORS = np.array(
 
 
 class MazeEnv(gym.Env[Any, Any]):
-    """A maze (or any finite `MDP`) as a Gymnasium environment; made by ``gym.make("eigenoptions/FourRooms-v0")``.
+    """A maze, or any finite `MDP`, as a Gymnasium environment.
 
-    The observation is the number of the state; reaching the goal gives reward 1 and ends the episode. Without a start
-    in the map, an episode starts in a random state; without a goal it never ends. There is no time limit unless one is
-    given: ``gym.make(..., max_episode_steps=100)``.
+    ``gym.make("eigenoptions/FourRooms-v0")`` makes one, too. The observation is the
+    number of the state. Reaching the goal gives reward 1 and ends the episode. Without
+    a start in the map, an episode starts in a random state; without a goal it never
+    ends. There is no time limit unless you give one:
+    ``gym.make(..., max_episode_steps=100)``.
 
     Parameters
     ----------
-    maze
-        A source of `eigenoptions.maze` (a name, a map by rule, the text of a map, a path), or an `MDP`. The attribute
-        `mdp` holds the dynamics, with start and goal.
-    start, goal
-        States that replace the map's.
-    render_mode
+    maze : str, Path or MDP, default="four-rooms"
+        A source of `eigenoptions.maze` (a name, a map by rule, the text of a map, a
+        path), or an `MDP`.
+    start, goal : int, default=None
+        States that replace those of the map.
+    render_mode : str, default=None
         ``"rgb_array"``, ``"ansi"`` or None.
+
+    Attributes
+    ----------
+    mdp : MDP
+        The dynamics, with start and goal.
+    state : int
+        The present state.
 
     Examples
     --------
@@ -66,7 +78,8 @@ class MazeEnv(gym.Env[Any, Any]):
     ((1, 0.0, False, False, {}), (2, 1.0, True, False, {}))
     """
 
-    metadata = {"render_modes": ["rgb_array", "ansi"], "render_fps": 8}  # noqa: RUF012 (Gymnasium's own form)
+    # Gymnasium's own form.
+    metadata = {"render_modes": ["rgb_array", "ansi"], "render_fps": 8}  # noqa: RUF012
 
     def __init__(
         self,
@@ -76,34 +89,31 @@ class MazeEnv(gym.Env[Any, Any]):
         goal: int | None = None,
         render_mode: str | None = None,
     ) -> None:
-        self.mdp = (maze if isinstance(maze, MDP) else read_maze(maze)).with_task(
-            start, goal
-        )
+        dynamics = maze if isinstance(maze, MDP) else read_maze(maze)
+        self.mdp = dynamics.with_task(start, goal)
+        self.state = 0
+        self.render_mode = render_mode
         if render_mode is not None:
             check_choice("render_mode", render_mode, self.metadata["render_modes"])
             if self.mdp.coords is None:
                 raise ValueError(
                     "an MDP without coords cannot be rendered: leave out render_mode"
                 )
-        self.render_mode, self.state = render_mode, 0
+
         self.observation_space = Discrete(self.mdp.n_states)
         self.action_space = Discrete(self.mdp.n_actions)
-        states = np.arange(self.mdp.n_states)
-        # Without a start, an episode begins in any state but the goal.
-        others = (
-            np.setdiff1d(states, [self.mdp.goal])
-            if self.mdp.goal is not None
-            else states
-        )
-        self._starts = (
-            states[[self.mdp.start]] if self.mdp.start is not None else others
-        )
-        self._successors, self._n_actions = self.mdp.successors, self.mdp.n_actions
+        self._starts = _find_starts(self.mdp)
+        # Kept here, since looking them up takes longer than a step.
+        self._successors = self.mdp.successors
+        self._n_actions = self.mdp.n_actions
 
     def reset(
-        self, *, seed: int | None = None, options: Any = None
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[int, dict[str, Any]]:
-        """Put the agent at the start; ``options={"start": s}`` puts it in state s for this episode."""
+        """Put the agent at the start.
+
+        ``options={"start": s}`` puts it in state s for this episode.
+        """
         super().reset(seed=seed)
         start = (options or {}).get("start")
         if start is None:
@@ -120,34 +130,59 @@ class MazeEnv(gym.Env[Any, Any]):
         if self._successors is not None:
             self.state = int(self._successors[self.state, action])
         else:
-            table, row = self.mdp.transition, self.state * self._n_actions + int(action)
-            outcomes = slice(table.indptr[row], table.indptr[row + 1])
-            self.state = int(
-                self.np_random.choice(table.indices[outcomes], p=table.data[outcomes])
+            self.state = sample_successor(
+                self.mdp, self.state, int(action), self.np_random
             )
         if self.state == self.mdp.goal:
             return self.state, 1.0, True, False, {}
         return self.state, 0.0, False, False, {}
 
     def render(self) -> Any:
-        """Draw the maze as text (``ansi``) or as an ``(H, W, 3)`` picture (``rgb_array``)."""
-        if self.render_mode is None or self.mdp.coords is None:
+        """Draw the maze.
+
+        Returns
+        -------
+        str, ndarray of shape (H, W, 3) or None
+            Text in mode ``"ansi"``, a picture in mode ``"rgb_array"``.
+        """
+        if self.mdp.coords is None:
             return None
-        marked = {"S": self.mdp.start, "G": self.mdp.goal, "@": self.state}
         if self.render_mode == "ansi":
-            glyphs = [" "] * self.mdp.n_states
-            for letter, state in marked.items():
-                if state is not None:
-                    glyphs[state] = letter
-            return draw_map(self.mdp.coords, glyphs)
-        grid = np.pad(layout_states(self.mdp.coords), 1, constant_values=-1)
-        color = np.where(grid < 0, 0, 1)
-        for number, state in enumerate(marked.values(), start=2):
+            return self._draw_text(self.mdp.coords)
+        if self.render_mode == "rgb_array":
+            return self._draw_pixels(self.mdp.coords)
+        return None
+
+    def _list_marks(self) -> dict[str, int | None]:
+        """Return the states to mark, the last above the others."""
+        return {"S": self.mdp.start, "G": self.mdp.goal, "@": self.state}
+
+    def _draw_text(self, coords: NDArray[np.int_]) -> str:
+        glyphs = [" "] * self.mdp.n_states
+        for letter, state in self._list_marks().items():
             if state is not None:
-                color[grid == state] = number
+                glyphs[state] = letter
+        return draw_map(coords, glyphs)
+
+    def _draw_pixels(self, coords: NDArray[np.int_]) -> NDArray[np.uint8]:
+        # The number of the state in each cell, -1 in walls, with a wall around.
+        grid = np.pad(layout_states(coords), 1, constant_values=-1)
+        kind = np.where(grid < 0, 0, 1)
+        for number, state in enumerate(self._list_marks().values(), start=2):
+            if state is not None:
+                kind[grid == state] = number
+
         pixels_per_cell = max(1, min(24, 480 // max(grid.shape)))
-        return (
-            CELL_COLORS[color]
-            .repeat(pixels_per_cell, axis=0)
-            .repeat(pixels_per_cell, axis=1)
-        )
+        colors = _CELL_COLORS[kind]
+        tall = colors.repeat(pixels_per_cell, axis=0)
+        return tall.repeat(pixels_per_cell, axis=1)
+
+
+def _find_starts(mdp: MDP) -> IndexArray:
+    """Return the states in which episodes begin, each equally often."""
+    if mdp.start is not None:
+        return np.array([mdp.start])
+    states = np.arange(mdp.n_states)
+    if mdp.goal is None:
+        return states
+    return np.delete(states, mdp.goal)

@@ -1,4 +1,4 @@
-"""`ShapedReward`: a dense reward that changes no optimal policy (Ng, Harada and Russell, 1999)."""
+"""`ShapedReward`: a dense reward that changes no optimal policy (Ng et al., 1999)."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ from eigenoptions._validation import check_float
 class ShapedReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """Potential-based shaping: adds ``gamma * f(next_obs) - f(obs)`` to every reward.
 
-    Where an episode terminates, ``f(next_obs)`` is 0, so that optimal policies stay optimal; truncated episodes go on.
+    Where an episode terminates, ``f(next_obs)`` is 0, so that optimal policies stay
+    optimal (Ng, Harada and Russell, 1999); truncated episodes go on.
     ``info["unshaped_reward"]`` is the reward of the environment.
 
     Parameters
     ----------
-    env
+    env : gymnasium.Env
         The environment.
-    potential : array (S,) or callable
-        A number for each numbered observation, or a function from an observation to a number: higher is better. Agents
-        learn fastest if it resembles the value of a state: with a reward of 1 at the goal, ``1 - distance / farthest``
-        of ``distance = -planner.potential(goal)`` of a `Planner`.
+    potential : array of shape (S,) or callable
+        A number for each numbered observation, or a function from an observation to a
+        number: higher is better. Agents learn fastest if it resembles the value of a
+        state: with a reward of 1 at the goal, ``1 - distance / farthest`` of
+        ``distance = -planner.potential(goal)`` of a `Planner`.
     gamma : float
         The discount factor of the agent, in [0, 1].
 
@@ -48,22 +50,12 @@ class ShapedReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         RecordConstructorArgs.__init__(self, potential=potential, gamma=gamma)
         super().__init__(env)
         self._gamma = check_float("gamma", gamma, minimum=0, maximum=1)
-        if not callable(potential):
-            potential = np.asarray(potential, dtype=np.float64)
-            n_states = getattr(env.observation_space, "n", None)
-            if potential.shape != (n_states,):
-                remedy = (
-                    f"one number for each of {n_states} states"
-                    if n_states
-                    else "a function"
-                )
-                raise ValueError(
-                    f"potential has shape {potential.shape}: give {remedy}"
-                )
-        self._potential = potential if callable(potential) else potential.__getitem__
+        self._potential = _make_function(potential, env)
+        # The potential of the last observation.
+        self._last = 0.0
 
     def reset(
-        self, *, seed: int | None = None, options: Any = None
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Reset the environment."""
         obs, info = self.env.reset(seed=seed, options=options)
@@ -73,14 +65,37 @@ class ShapedReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take a step of the environment and shape its reward."""
         obs, reward, terminated, truncated, info = self.env.step(action)
-        before, self._last = self._last, 0.0 if terminated else self._evaluate(obs)
-        shaped = float(reward) + self._gamma * self._last - before
+        before = self._last
+        after = 0.0 if terminated else self._evaluate(obs)
+        self._last = after
+        shaped = float(reward) + self._gamma * after - before
         return obs, shaped, terminated, truncated, {**info, "unshaped_reward": reward}
 
     def _evaluate(self, obs: Any) -> float:
+        """Return the potential of an observation; ValueError where it is not finite."""
         value = float(self._potential(obs))
         if not np.isfinite(value):
             raise ValueError(
-                f"the potential of {obs} is {value}: give a finite number for every observation"
+                f"the potential of {obs} is {value}: give a finite number for every "
+                "observation"
             )
         return value
+
+
+def _make_function(
+    potential: ArrayLike | Callable[[Any], float], env: gym.Env[Any, Any]
+) -> Callable[[Any], float]:
+    """Return the potential as a function of an observation."""
+    if callable(potential):
+        return potential
+
+    values = np.asarray(potential, dtype=np.float64)
+    n_states = getattr(env.observation_space, "n", None)
+    if n_states is None:
+        raise ValueError(f"potential has shape {values.shape}: give a function")
+    if values.shape != (n_states,):
+        raise ValueError(
+            f"potential has shape {values.shape}: give one number for each of "
+            f"{n_states} states"
+        )
+    return values.__getitem__

@@ -1,7 +1,8 @@
-"""Action spaces of primitive actions and options that sample an option with a given probability.
+"""Action spaces that sample an option with a given probability.
 
-Most agents explore by ``action_space.sample()``. Uniform samples would spend most steps inside options, which undoes
-the search between them (see `eigenoptions.best_option_chance`).
+Most agents explore by ``action_space.sample()``. Uniform samples would spend most steps
+inside options, which undoes the search between them (see
+`eigenoptions.best_option_chance`).
 """
 
 from __future__ import annotations
@@ -16,10 +17,19 @@ from eigenoptions._validation import check_float, check_int
 
 
 class OptionSamples:
-    """What the two spaces share: samples of available choices, options with probability `option_chance`.
+    """What the two spaces share: samples of available choices.
 
-    `mask` holds the choices that are available now, None for all; the environment sets it. `last_sample` is the last
-    sample until the environment takes a step, then None.
+    Attributes
+    ----------
+    n_primitive : int
+        Number of primitive actions. They come first, then the options.
+    option_chance : float or None
+        Probability that a sample is an option, where one is available. None: uniform
+        over actions and options.
+    mask : ndarray or None
+        The choices that are available now; None: all. The environment sets it.
+    last_sample : object or None
+        The last sample, until the environment takes a step.
     """
 
     n_primitive: int
@@ -31,7 +41,7 @@ class OptionSamples:
     def _set_choices(
         self, n_primitive: int, n_options: int, option_chance: float | None
     ) -> int:
-        """Check the arguments; the number of choices."""
+        """Check and keep the arguments; return the number of choices."""
         self.n_primitive = check_int("n_primitive", n_primitive)
         self.option_chance = option_chance
         if option_chance is not None:
@@ -40,19 +50,31 @@ class OptionSamples:
             )
         return self.n_primitive + check_int("n_options", n_options, 0)
 
-    def _draw(self, mask: Any, shape: tuple[int, int]) -> NDArray[np.int64]:
-        """One choice per row of a mask of shape (n, choices), by default the present one."""
+    def _draw(
+        self, mask: NDArray[np.int8] | None, n_envs: int, n_choices: int
+    ) -> NDArray[np.int64]:
+        """Draw one choice per row of a mask ``(n_envs, n_choices)``.
+
+        The default is the present mask.
+        """
+        shape = (n_envs, n_choices)
         mask = self.mask if mask is None else mask
-        allowed = np.ones(shape, dtype=np.int8) if mask is None else np.atleast_2d(mask)
-        if allowed.shape != shape:
-            raise ValueError(
-                f"mask must have one entry for each of {shape[1]} choices, got {np.shape(mask)}"
-            )
-        # The largest random number of the allowed choices wins; the kind that is drawn, if allowed, gets 1 more.
+        if mask is None:
+            allowed = np.ones(shape, dtype=np.int8)
+        else:
+            allowed = np.atleast_2d(mask)
+            if allowed.shape != shape:
+                raise ValueError(
+                    f"mask must have one entry for each of {n_choices} choices, got "
+                    f"{np.shape(mask)}"
+                )
+
+        # The largest random number of the allowed choices wins. The kind that is drawn,
+        # actions or options, gets 1 more where it is allowed.
         keys = self.np_random.random(shape) * allowed
         if self.option_chance is not None:
-            use_option = self.np_random.random((shape[0], 1)) < self.option_chance
-            is_option = np.arange(shape[1]) >= self.n_primitive
+            use_option = self.np_random.random((n_envs, 1)) < self.option_chance
+            is_option = np.arange(n_choices) >= self.n_primitive
             keys += (use_option == is_option) * allowed
         return np.asarray(keys.argmax(axis=1), dtype=np.int64)
 
@@ -62,24 +84,29 @@ class OptionSamples:
 
 
 class OptionsSpace(OptionSamples, Discrete):
-    """``Discrete(n_primitive + n_options)`` whose samples are options with probability `option_chance`.
+    """``Discrete(n_primitive + n_options)`` that samples options less often.
 
-    Equal to the `Discrete` of the same size. A copy from a file or another process does not know which options are
-    available: it samples from all, and `OptionsWrapper` takes a random primitive action in place of an unavailable one.
+    It is equal to the `Discrete` of the same size. A copy from a file or another
+    process does not know which options are available: it samples from all, and
+    `OptionsWrapper` takes a random primitive action in place of an unavailable one.
 
     Parameters
     ----------
-    n_primitive, n_options
-        Number of primitive actions, which come first, and of options.
-    option_chance
-        Probability that a sample is an option, where one is available. None: uniform over actions and options.
-    seed
+    n_primitive : int
+        Number of primitive actions, which come first.
+    n_options : int
+        Number of options.
+    option_chance : float, default=None
+        Probability that a sample is an option, where one is available. None: uniform
+        over actions and options.
+    seed : int or numpy.random.Generator, default=None
         As in `Discrete`.
 
     Examples
     --------
     >>> space = OptionsSpace(4, 8, option_chance=0.05, seed=0)
-    >>> sum(int(space.sample()) >= 4 for _ in range(1000)) in range(30, 70), space == Discrete(12)
+    >>> n_sampled = sum(int(space.sample()) >= 4 for _ in range(1000))
+    >>> 30 < n_sampled < 70, space == Discrete(12)
     (True, True)
     """
 
@@ -87,30 +114,57 @@ class OptionsSpace(OptionSamples, Discrete):
         self,
         n_primitive: int,
         n_options: int,
-        option_chance: Any = None,
-        seed: Any = None,
+        option_chance: float | None = None,
+        seed: int | np.random.Generator | None = None,
     ):
-        super().__init__(self._set_choices(n_primitive, n_options, option_chance), seed)
+        n_choices = self._set_choices(n_primitive, n_options, option_chance)
+        super().__init__(n_choices, seed)
 
-    def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
-        """Draw an action or an option that a `mask` (default: the present one) allows, or by a `probability`."""
+    def sample(
+        self,
+        mask: NDArray[np.int8] | None = None,
+        probability: NDArray[Any] | None = None,
+    ) -> np.int64:
+        """Draw an action or an option.
+
+        Parameters
+        ----------
+        mask : ndarray of shape (n,), default=None
+            The choices that are allowed. None: those that are available now.
+        probability : ndarray of shape (n,), default=None
+            Probability of each choice, in place of `option_chance`.
+        """
         if probability is not None:
             return super().sample(mask, probability)
-        self.last_sample = self._draw(mask, (1, int(self.n)))[0]
-        return self.last_sample  # type: ignore[no-any-return]
+        drawn: np.int64 = self._draw(mask, 1, int(self.n))[0]
+        self.last_sample = drawn
+        return drawn
 
     def __repr__(self) -> str:
         n_options = int(self.n) - self.n_primitive
-        return f"OptionsSpace({self.n_primitive}, {n_options}, option_chance={self.option_chance})"
+        return (
+            f"OptionsSpace({self.n_primitive}, {n_options}, "
+            f"option_chance={self.option_chance})"
+        )
 
 
 class OptionsVectorSpace(OptionSamples, MultiDiscrete):
-    """Actions ``(n_envs,)`` of a vector environment: each is sampled as by `OptionsSpace`, which has the parameters.
+    """Actions ``(n_envs,)`` of a vector environment, each sampled as by `OptionsSpace`.
+
+    Parameters
+    ----------
+    n_primitive, n_options : int
+        As in `OptionsSpace`.
+    n_envs : int
+        Number of environments.
+    option_chance, seed
+        As in `OptionsSpace`.
 
     Examples
     --------
     >>> space = OptionsVectorSpace(4, 8, n_envs=1000, option_chance=0.05, seed=0)
-    >>> int((space.sample() >= 4).sum()) in range(30, 70), space == MultiDiscrete([12] * 1000)
+    >>> n_sampled = int((space.sample() >= 4).sum())
+    >>> 30 < n_sampled < 70, space == MultiDiscrete([12] * 1000)
     (True, True)
     """
 
@@ -119,18 +173,27 @@ class OptionsVectorSpace(OptionSamples, MultiDiscrete):
         n_primitive: int,
         n_options: int,
         n_envs: int,
-        option_chance: Any = None,
-        seed: Any = None,
+        option_chance: float | None = None,
+        seed: int | np.random.Generator | None = None,
     ):
-        super().__init__(
-            [self._set_choices(n_primitive, n_options, option_chance)] * n_envs,
-            seed=seed,
-        )
+        n_choices = self._set_choices(n_primitive, n_options, option_chance)
+        super().__init__([n_choices] * n_envs, seed=seed)
 
-    def sample(self, mask: Any = None, probability: Any = None) -> NDArray[np.int64]:
-        """Draw an action or an option per environment, as `OptionsSpace.sample`; masks are ``(n_envs, n)``."""
+    def sample(
+        self,
+        mask: Any = None,
+        probability: Any = None,
+    ) -> NDArray[np.int64]:
+        """Draw an action or an option per environment.
+
+        Parameters
+        ----------
+        mask, probability : ndarray of shape (n_envs, n), default=None
+            As in `OptionsSpace.sample`.
+        """
         if probability is not None:
             return super().sample(mask, probability)
-        self.last_sample = self._draw(mask, (len(self.nvec), int(self.nvec[0])))
+        drawn = self._draw(mask, len(self.nvec), int(self.nvec[0]))
+        self.last_sample = drawn
         # A copy: agents write greedy actions into it.
-        return self.last_sample.copy()  # type: ignore[no-any-return]
+        return drawn.copy()
