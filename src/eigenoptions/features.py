@@ -1,12 +1,14 @@
-"""Feature maps: from batches of observations ``(N, ...)`` to rows phi(s) ``(N, d)`` (paper, Section 5.2).
+"""Feature maps: from observations ``(N, ...)`` to rows phi(s) ``(N, d)``.
 
-Any function of a batch is a feature map. The classes here also have a name, by which `discover` and options files
-refer to them. A new map is one subclass of `FeatureMap` with a `name`.
+Any function of a batch is a feature map (paper, Section 5.2). The classes here also
+have a name, by which `discover` and options files refer to them. A new map is one
+subclass of `FeatureMap` with a `name`, or of `BoundedMap` if it needs bounds of the
+observations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import combinations, product
@@ -14,20 +16,27 @@ from math import comb, prod
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
 
 from eigenoptions._registry import feature_maps
 from eigenoptions._splitmix import GOLDEN, mix_bits
+from eigenoptions._types import BoolArray, FeatureFunction, FloatArray, IndexArray
 from eigenoptions._validation import check_csr, check_int
 
 __all__ = ["OneHot", "Raw", "Bits", "Fourier", "Tiles"]
 
-Map = Callable[[Any], Any]
+Map = FeatureFunction
 
 
 class FeatureMap:
-    """Base class of feature maps that are found by name: frozen dataclasses with a `name`."""
+    """Base class of the feature maps that have a name: frozen dataclasses.
+
+    Attributes
+    ----------
+    name : str
+        Under this name `discover` and options files find the class.
+    """
 
     name: ClassVar[str]
 
@@ -39,11 +48,21 @@ class FeatureMap:
     def for_space(
         cls, space: Any = None, obs: ArrayLike | None = None, **settings: Any
     ) -> Self:
-        """The map for the observations of a Gymnasium space, or for those like `obs`."""
+        """Make the map for observations of a Gymnasium space, or for those like `obs`.
+
+        Parameters
+        ----------
+        space : gymnasium.Space, optional
+            The space of the observations.
+        obs : array (N, ...), optional
+            Some observations, which show what the space does not tell.
+        **settings
+            Fields of the class.
+        """
         return cls(**settings)
 
     def __call__(self, obs: Any) -> Any:
-        """``(N, ...)`` observations to ``(N, d)`` features."""
+        """Map observations ``(N, ...)`` to features ``(N, d)``."""
         raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
@@ -51,143 +70,207 @@ class FeatureMap:
         return {"map": self.name, **asdict(self)}  # type: ignore[call-overload]
 
 
-def get_feature_map(name: Any) -> Any:
-    """The class of a feature map."""
+def get_feature_map(name: str) -> Any:
+    """The class of feature maps with a name."""
     return feature_maps.find(name)
 
 
 def make_features(
     name: str, space: Any = None, obs: ArrayLike | None = None, **settings: Any
-) -> Map:
-    """A feature map by name, for the observations of a Gymnasium space or those like `obs`: `find_bounds`."""
-    return get_feature_map(name).for_space(space, obs, **settings)  # type: ignore[no-any-return]
+) -> FeatureFunction:
+    """Make a feature map by name.
+
+    Parameters
+    ----------
+    name : str
+        Name of the map.
+    space : gymnasium.Space, optional
+        The space of the observations.
+    obs : array (N, ...), optional
+        Some observations: they give the bounds that the space does not have.
+    **settings
+        Settings of the map.
+    """
+    features: FeatureMap = get_feature_map(name).for_space(space, obs, **settings)
+    return features
 
 
-def features_to_dict(features: Map | None) -> dict[str, Any] | None:
+def features_to_dict(features: FeatureFunction | None) -> dict[str, Any] | None:
     """A feature map as plain JSON values; of a function only the name."""
-    if features is None or isinstance(features, FeatureMap):
-        return None if features is None else features.to_dict()
+    if features is None:
+        return None
+    if isinstance(features, FeatureMap):
+        return features.to_dict()
+
+    # Other callable objects are known by their class.
     function = features if hasattr(features, "__qualname__") else type(features)
     return {"function": f"{function.__module__}.{function.__qualname__}"}
 
 
 def features_from_dict(
-    record: Mapping[str, Any] | None, features: Map | None = None
-) -> Map | None:
-    """The feature map of `features_to_dict`; a function, of which there is only the name, must be given."""
+    record: Mapping[str, Any] | None, features: FeatureFunction | None = None
+) -> FeatureFunction | None:
+    """The feature map that `features_to_dict` described.
+
+    Parameters
+    ----------
+    record : mapping, optional
+        What `features_to_dict` returned.
+    features : callable, optional
+        The map itself, which is returned. It must be given if the record has only the
+        name of a function.
+    """
     if record is None or features is not None:
         return features
     if "function" in record:
         raise ValueError(
             f"the file has no features, which are {record['function']}: pass features="
         )
-    settings = {
-        k: tuple(v) if isinstance(v, list) else v
-        for k, v in record.items()
-        if k != "map"
-    }
+
+    settings = {}
+    for name, value in record.items():
+        if name != "map":
+            # JSON has no tuples.
+            settings[name] = tuple(value) if isinstance(value, list) else value
     try:
-        return get_feature_map(record["map"])(**settings)  # type: ignore[no-any-return]
+        found: FeatureMap = get_feature_map(record["map"])(**settings)
     except (KeyError, TypeError):
         raise ValueError(f"unknown feature map {dict(record)}") from None
+    return found
 
 
 def compute_features(
-    features: Map, obs: Any, n_features: int | None = None, count: int | None = None
+    features: FeatureFunction,
+    obs: Any,
+    n_features: int | None = None,
+    count: int | None = None,
 ) -> Any:
-    """``(N, d)`` checked features of a batch, dense or csr; `count` is N for batches of a Dict space."""
-    rows = features(obs)
-    phi: Any = check_csr("features", rows) if issparse(rows) else np.asarray(rows)
-    n = (
-        count
-        if count is not None
-        else obs.shape[0]
-        if hasattr(obs, "shape")
-        else len(obs)
-    )
-    if phi.ndim != 2 or phi.shape[0] != n or n_features not in (None, phi.shape[1]):
+    """Compute the features of a batch, and check them.
+
+    Parameters
+    ----------
+    features : callable
+        The feature map.
+    obs : batch
+        Observations.
+    n_features : int, optional
+        Number of features d that there must be.
+    count : int, optional
+        Number of observations N; needed for batches without a length (Dict spaces).
+
+    Returns
+    -------
+    array or csr_array (N, d)
+        The features.
+    """
+    phi = features(obs)
+    phi = check_csr("features", phi) if issparse(phi) else np.asarray(phi)
+
+    if count is None:
+        count = obs.shape[0] if hasattr(obs, "shape") else len(obs)
+    has_rows = phi.ndim == 2 and phi.shape[0] == count
+    if not has_rows or n_features not in (None, phi.shape[1]):
         raise ValueError(
-            f"features of {n} observations must be ({n}, {n_features or 'd'}), got {phi.shape}"
+            f"features of {count} observations must be "
+            f"({count}, {n_features or 'd'}), got {phi.shape}"
         )
-    if isinstance(features, BoundedMap) and features.low is not None:
+
+    # Maps with bounds return small numbers. The check takes longer than the map.
+    if isinstance(features, BoundedMap):
         return phi
-    # Squares of larger numbers overflow.
-    if (
-        phi.dtype.kind not in "biuf"
-        or not float(abs(phi).max() if n and phi.shape[1] else 0.0) < 1e150
-    ):
+    if phi.dtype.kind not in "biuf":
         raise ValueError(
             f"features must be finite numbers below 1e150, got {phi.dtype}"
+        )
+    # Squares of larger numbers overflow.
+    if phi.size and not float(abs(phi).max()) < 1e150:
+        raise ValueError(
+            f"features must be finite numbers below 1e150, got {float(abs(phi).max())}"
         )
     return phi
 
 
-def flatten_observations(obs: Any) -> NDArray[np.float64]:
-    """``(N, D)`` floats of a batch of observations, checked; of goal environments (Dict) those of "observation"."""
-    batch = np.asarray(
-        obs["observation"] if isinstance(obs, Mapping) and "observation" in obs else obs
-    )
+def flatten_observations(obs: Any) -> FloatArray:
+    """Flatten a batch of observations to floats ``(N, D)``, and check them.
+
+    Of goal environments (Dict spaces) it takes the entry ``"observation"``.
+    """
+    if isinstance(obs, Mapping) and "observation" in obs:
+        obs = obs["observation"]
+    batch = np.asarray(obs)
     if batch.dtype.kind not in "biuf" or batch.ndim < 2:
-        kind = f"{batch.dtype} {batch.shape}"
         raise ValueError(
-            f"observations must be a batch (N, ...) of numbers, got {kind}: pass features="
+            "observations must be a batch (N, ...) of numbers, "
+            f"got {batch.dtype} {batch.shape}: pass features="
         )
-    rows = batch.reshape(len(batch), prod(batch.shape[1:])).astype(np.float64)
-    if not np.isfinite(rows).all():
-        row, column = np.argwhere(~np.isfinite(rows))[0]
+
+    n_dimensions = prod(batch.shape[1:])
+    rows = batch.reshape(len(batch), n_dimensions).astype(np.float64)
+    is_finite = np.isfinite(rows)
+    if not is_finite.all():
+        row, column = np.argwhere(~is_finite)[0]
         raise ValueError(
-            f"observation {row} must be finite, got {rows[row, column]} in dimension {column}"
+            f"observation {row} must be finite, "
+            f"got {rows[row, column]} in dimension {column}"
         )
     return rows
 
 
 def add_batch_axis(obs: Any) -> Any:
-    """A batch of one observation."""
+    """A batch of one observation, whose space may be a Dict or a Tuple."""
     if isinstance(obs, dict):
         return {name: np.asarray(part)[None] for name, part in obs.items()}
-    return (
-        tuple(np.asarray(part)[None] for part in obs)
-        if isinstance(obs, tuple)
-        else np.asarray(obs)[None]
-    )
+    if isinstance(obs, tuple):
+        return tuple(np.asarray(part)[None] for part in obs)
+    return np.asarray(obs)[None]
 
 
 @dataclass(frozen=True)
 class OneHot(FeatureMap):
-    """One feature per state: phi(s) is a unit vector. Sparse.
+    """One feature per state: phi(s) is a unit vector. The result is sparse.
 
+    Parameters
+    ----------
+    n_states : int
+        Number of states.
+
+    Examples
+    --------
     >>> OneHot(3)(np.array([2, 0])).toarray().tolist()
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """
 
     n_states: int
+
     name: ClassVar[str] = "one-hot"
 
     @classmethod
     def for_space(
         cls, space: Any = None, obs: ArrayLike | None = None, **settings: Any
     ) -> Self:
-        """One feature per number of a Discrete space; without one, up to the largest of `obs`."""
-        if space is not None and (not hasattr(space, "n") or space.shape):
+        """One feature per number of a Discrete space, or up to the largest of `obs`."""
+        if space is None and obs is not None:
+            return cls(int(np.max(obs)) + 1)
+        if not hasattr(space, "n") or space.shape:
             raise ValueError(
                 f"one-hot features need Discrete observations, got {space}: use fourier"
             )
-        return cls(
-            int(np.max(obs)) + 1 if space is None and obs is not None else int(space.n)
-        )
+        return cls(int(space.n))
 
     def __call__(self, obs: ArrayLike) -> csr_array:
-        """``(N, ...)`` observations to ``(N, d)`` features."""
+        """Map numbers of states ``(N,)`` to features ``(N, n_states)``."""
         states = np.asarray(obs)
         if states.ndim != 1 or states.dtype.kind not in "iu":
             raise ValueError(
-                f"one-hot features need state numbers (N,), got {states.dtype} {states.shape}"
-            )
-        if len(states) and not 0 <= states.min() <= states.max() < self.n_states:
-            raise ValueError(
-                f"states must be in 0..{self.n_states - 1}, got {states.min()}..{states.max()}"
+                "one-hot features need state numbers (N,), "
+                f"got {states.dtype} {states.shape}"
             )
         n = len(states)
+        if n > 0 and not 0 <= states.min() <= states.max() < self.n_states:
+            raise ValueError(
+                f"states must be in 0..{self.n_states - 1}, "
+                f"got {states.min()}..{states.max()}"
+            )
         return csr_array(
             (np.ones(n), states.astype(np.int64), np.arange(n + 1)),
             shape=(n, self.n_states),
@@ -196,259 +279,407 @@ class OneHot(FeatureMap):
 
 @dataclass(frozen=True)
 class Bits(FeatureMap):
-    """Bits of bytes, the lowest first: the paper's 1,024 features of Atari's RAM (Section 5.2). Booleans.
+    """Bits of bytes, the lowest first. The result is boolean.
 
+    Of Atari's memory they are the paper's 1,024 features (Section 5.2).
+
+    Examples
+    --------
     >>> Bits()(np.array([[5, 128]], dtype=np.uint8)).astype(int).tolist()
     [[1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]]
     """
 
     name: ClassVar[str] = "bits"
 
-    def __call__(self, obs: ArrayLike) -> NDArray[np.bool_]:
-        """``(N, ...)`` observations to ``(N, d)`` features."""
+    def __call__(self, obs: ArrayLike) -> BoolArray:
+        """Map bytes ``(N, ...)`` to bits ``(N, d)``; booleans are bits already."""
         batch = np.asarray(obs)
         if batch.ndim < 2 or batch.dtype not in (np.uint8, np.bool_):
             raise ValueError(
-                f"bits need bytes (uint8) of shape (N, ...), got {batch.dtype} {batch.shape}"
+                "bits need bytes (uint8) of shape (N, ...), "
+                f"got {batch.dtype} {batch.shape}"
             )
         flat = batch.reshape(len(batch), -1)
-        return (
-            flat
-            if flat.dtype == np.bool_
-            else np.unpackbits(flat, 1, bitorder="little").view(np.bool_)
-        )
+        if flat.dtype == np.bool_:
+            return flat
+        return np.unpackbits(flat, axis=1, bitorder="little").view(np.bool_)
 
 
 @dataclass(frozen=True)
-class BoundedMap(FeatureMap):
-    """A map of observations between `low` and `high`, one number per dimension; what lies outside is clipped.
+class Raw(FeatureMap):
+    """The observation itself, flattened.
 
-    `for_space` takes the first of the `defaults` that make at most 2,048 features.
-    """
+    Parameters
+    ----------
+    low, high : tuple of float, optional
+        Ends of each dimension, which are scaled to 0 and 1. What lies outside is
+        clipped. By default observations are not scaled.
 
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-    defaults: ClassVar[Sequence[Mapping[str, Any]]] = ({},)
-    max_features: ClassVar[int] = 1 << 16
-
-    def __post_init__(self) -> None:
-        low, high = (np.asarray(end, dtype=np.float64) for end in (self.low, self.high))
-        ordered = (
-            low.ndim == 1
-            and low.size
-            and low.shape == high.shape
-            and (low < high).all()
-        )
-        if not (ordered and np.isfinite([low, high]).all()):
-            raise ValueError(
-                f"low must be below high, both finite, got {self.low} and {self.high}"
-            )
-        object.__setattr__(self, "low", tuple(low.tolist()))
-        object.__setattr__(self, "high", tuple(high.tolist()))
-        for name in ("order", "coupled", "tiles", "tilings", "size"):
-            number = getattr(self, name, None)
-            if number is not None:
-                object.__setattr__(self, name, check_int(name, number))
-
-    @classmethod
-    def for_space(
-        cls, space: Any = None, obs: ArrayLike | None = None, **settings: Any
-    ) -> Self:
-        """The map with the bounds of a Box."""
-        bounds = find_bounds(space, obs)
-        for default in cls.defaults:
-            made = cls(*bounds, **{**default, **settings})
-            if made.n_features <= 2048:
-                break
-        return made
-
-    @property
-    def n_features(self) -> int:
-        """Number of features d."""
-        return len(self.low)
-
-    def __call__(self, obs: ArrayLike) -> Any:
-        """``(N, ...)`` observations to ``(N, d)`` features."""
-        rows = flatten_observations(obs)
-        if self.low is None:
-            return rows
-        low, extent = self._bounds
-        if rows.shape[1] != len(low):
-            raise ValueError(
-                f"observations must have {len(low)} dimensions, got {rows.shape[1]}"
-            )
-        # Not np.clip, which takes longer than all features of a single observation.
-        return self._map(np.minimum(np.maximum((rows - low) / extent, 0.0), 1.0))
-
-    @cached_property
-    def _bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """``(D,)`` low and high - low."""
-        if self.n_features > self.max_features:
-            limit, settings = self.max_features, ", ".join(self.defaults[-1])
-            raise ValueError(
-                f"{self.n_features} features are more than {limit}: set {settings} lower"
-            )
-        return np.array(self.low), np.subtract(self.high, self.low)
-
-    def _map(self, x: NDArray[np.float64]) -> Any:
-        """Features of observations x ``(N, D)`` that are scaled from `low` and `high` to [0, 1]."""
-        return x
-
-
-@dataclass(frozen=True)
-class Raw(BoundedMap):
-    """The observation itself, flattened; scaled from `low` and `high` to [0, 1] where they are given.
-
+    Examples
+    --------
     >>> Raw((0.0, -1.0), (10.0, 1.0))(np.array([[5.0, 0.0]])).tolist()
     [[0.5, 0.5]]
     """
 
-    low: tuple[float, ...] = None  # type: ignore[assignment]
-    high: tuple[float, ...] = None  # type: ignore[assignment]
+    low: tuple[float, ...] | None = None
+    high: tuple[float, ...] | None = None
+
     name: ClassVar[str] = "raw"
+    max_features: ClassVar[int] = 1 << 16
 
     def __post_init__(self) -> None:
         if self.low is not None or self.high is not None:
-            super().__post_init__()
+            low, high = _check_bounds(self.low, self.high)
+            object.__setattr__(self, "low", low)
+            object.__setattr__(self, "high", high)
 
     @classmethod
     def for_space(
         cls, space: Any = None, obs: ArrayLike | None = None, **settings: Any
     ) -> Self:
-        """Scaled where the space is a Box, else as they are."""
-        return (
-            super().for_space(space, obs)
-            if space is None or hasattr(space, "low")
-            else cls()
-        )
+        """Scaled if the space is a Box, or if there is only `obs`; else as they are."""
+        if space is not None and not hasattr(space, "low"):
+            return cls(**settings)
+        low, high = find_bounds(space, obs)
+        return cls(low, high, **settings)
+
+    @property
+    def n_features(self) -> int | None:
+        """Number of features d; None if there are no bounds, which show it."""
+        return None if self.low is None else len(self.low)
+
+    def __call__(self, obs: ArrayLike) -> FloatArray:
+        """Map observations ``(N, ...)`` to features ``(N, D)``."""
+        rows = flatten_observations(obs)
+        if self.low is None:
+            return rows
+        low, extent = self._bounds
+        return _scale_to_unit(rows, low, extent)
+
+    @cached_property
+    def _bounds(self) -> tuple[FloatArray, FloatArray]:
+        """The arrays `low` and ``high - low`` ``(D,)``."""
+        low = np.array(self.low)
+        if len(low) > self.max_features:
+            raise ValueError(
+                f"{len(low)} features are more than {self.max_features}: "
+                "pass a function that makes fewer"
+            )
+        return low, np.array(self.high) - low
+
+
+@dataclass(frozen=True)
+class BoundedMap(FeatureMap):
+    """Base class of maps of observations that lie between bounds.
+
+    Parameters
+    ----------
+    low, high : tuple of float
+        Ends of each dimension. What lies outside is clipped.
+
+    Attributes
+    ----------
+    defaults : sequence of dict
+        Settings that `for_space` tries one after the other, until there are few
+        features.
+    max_features : int
+        Largest number of features.
+    """
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    defaults: ClassVar[Sequence[Mapping[str, Any]]] = ({},)
+    max_features: ClassVar[int] = 1 << 16
+
+    def __post_init__(self) -> None:
+        low, high = _check_bounds(self.low, self.high)
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+    @classmethod
+    def for_space(
+        cls, space: Any = None, obs: ArrayLike | None = None, **settings: Any
+    ) -> Self:
+        """Make the map with the bounds of a Box, or with those of `obs`.
+
+        It has the first of the `defaults` with at most 2,048 features.
+        """
+        low, high = find_bounds(space, obs)
+        for default in cls.defaults:
+            features = cls(low, high, **{**default, **settings})
+            if features.n_features <= 2048:
+                break
+        return features
+
+    @property
+    def n_features(self) -> int:
+        """Number of features d."""
+        raise NotImplementedError
+
+    def __call__(self, obs: ArrayLike) -> Any:
+        """Map observations ``(N, ...)`` to features ``(N, d)``."""
+        rows = flatten_observations(obs)
+        low, extent = self._bounds
+        return self._map(_scale_to_unit(rows, low, extent))
+
+    @cached_property
+    def _bounds(self) -> tuple[FloatArray, FloatArray]:
+        """The arrays `low` and ``high - low`` ``(D,)``."""
+        if self.n_features > self.max_features:
+            settings = " or ".join(self.defaults[-1])
+            raise ValueError(
+                f"{self.n_features} features are more than {self.max_features}: "
+                f"set a smaller {settings}"
+            )
+        low = np.array(self.low)
+        return low, np.array(self.high) - low
+
+    def _map(self, x: FloatArray) -> Any:
+        """Features of observations ``(N, D)`` that are scaled to [0, 1]."""
+        raise NotImplementedError
+
+    def _check_positive(self, *names: str) -> None:
+        """Check fields that must be positive integers."""
+        for name in names:
+            number = check_int(name, getattr(self, name))
+            object.__setattr__(self, name, number)
 
 
 @dataclass(frozen=True)
 class Fourier(BoundedMap):
-    """Cosines ``cos(pi c . x)`` of the scaled observation x, c integers up to `order` (Konidaris et al., 2011).
+    """Cosines ``cos(pi c . x)`` of the observation x (Konidaris et al., 2011).
 
-    At most `coupled` entries of c are not zero: with 2, order n and D dimensions ``1 + D n + D (D - 1) / 2 n^2``
-    features instead of ``(n + 1)^D``. The ends of each dimension, `low` and `high`, are scaled to 0 and 1.
+    The vectors c hold integers up to `order`.
 
-    >>> Fourier((0.0, 0.0), (1.0, 1.0), order=2)(np.array([[0.0, 1.0]])).round(12).tolist()
+    Parameters
+    ----------
+    low, high : tuple of float
+        Ends of each dimension, which are scaled to 0 and 1.
+    order : int, default=3
+        Largest entry of c.
+    coupled : int, default=2
+        Largest number of entries of c that are not zero. With 2, order n and D
+        dimensions there are ``1 + D n + D (D - 1) / 2 n^2`` features instead of ``(n +
+        1)^D``.
+
+    Examples
+    --------
+    >>> waves = Fourier((0.0, 0.0), (1.0, 1.0), order=2)
+    >>> waves(np.array([[0.0, 1.0]])).round(12).tolist()
     [[1.0, -1.0, 1.0, 1.0, -1.0, 1.0, 1.0, -1.0, 1.0]]
     """
 
     order: int = 3
     coupled: int = 2
+
     name: ClassVar[str] = "fourier"
-    defaults = tuple({"coupled": c, "order": n} for c, n in product((2, 1), (3, 2, 1)))
+    defaults: ClassVar[Sequence[Mapping[str, Any]]] = (
+        {"coupled": 2, "order": 3},
+        {"coupled": 2, "order": 2},
+        {"coupled": 2, "order": 1},
+        {"coupled": 1, "order": 3},
+        {"coupled": 1, "order": 2},
+        {"coupled": 1, "order": 1},
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_positive("order", "coupled")
 
     @property
     def n_features(self) -> int:
         """Number of features d."""
+        n_dimensions = len(self.low)
+        # With k entries that are not zero: which they are, times their values.
         return sum(
-            comb(len(self.low), k) * self.order**k for k in range(self.coupled + 1)
+            comb(n_dimensions, k) * self.order**k for k in range(self.coupled + 1)
         )
 
     @cached_property
-    def frequencies(self) -> NDArray[np.float64]:
-        """``(d, D)`` the vectors c, in lexicographic order."""
-        width, vectors = len(self.low), []
-        for k in range(min(self.coupled, width) + 1):
-            for places in combinations(range(width), k):
-                for values in product(range(1, self.order + 1), repeat=k):
-                    vector = np.zeros(width)
+    def frequencies(self) -> FloatArray:
+        """The vectors c ``(d, D)``, in lexicographic order."""
+        n_dimensions = len(self.low)
+        vectors = []
+        for n_nonzero in range(min(self.coupled, n_dimensions) + 1):
+            for places in combinations(range(n_dimensions), n_nonzero):
+                for values in product(range(1, self.order + 1), repeat=n_nonzero):
+                    vector = np.zeros(n_dimensions)
                     vector[list(places)] = values
                     vectors.append(tuple(vector))
         return np.array(sorted(vectors))
 
-    def _map(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _map(self, x: FloatArray) -> FloatArray:
         return np.asarray(np.cos(np.pi * x.dot(self.frequencies.T)))
 
 
 @dataclass(frozen=True)
 class Tiles(BoundedMap):
-    """Tile coding: several grids over the observations, each shifted a little; one tile of each is on. Sparse.
+    """Tile coding: several grids over the observations, each shifted a little.
 
-    There are `tiles` along each dimension, from `low` to `high`. Of `tilings` grids, grid t is shifted by
-    ``t (1, 3, 5, ...) / tilings`` tiles, so that no two coincide. Tiles are hashed into `size` features, where two may
-    share one by chance; None: no hashing, ``tilings * (tiles + 1)^D`` features.
+    One tile of each grid is on. The result is sparse.
 
+    Parameters
+    ----------
+    low, high : tuple of float
+        Ends of each dimension.
+    tiles : int, default=8
+        Number of tiles along each dimension, from `low` to `high`.
+    tilings : int, default=8
+        Number of grids. Grid t is shifted by ``t (1, 3, 5, ...) / tilings`` tiles, so
+        that no two coincide.
+    size : int, optional
+        Number of features into which tiles are hashed; two may share one by chance. By
+        default there is no hashing, and there are ``tilings * (tiles + 1)^D`` features.
+
+    Examples
+    --------
     >>> grid = Tiles((0.0, 0.0), (1.0, 1.0), tiles=2, tilings=2)
-    >>> grid.n_features, np.flatnonzero(grid(np.array([[0.1, 0.9]])).toarray()).tolist()
+    >>> on = grid(np.array([[0.1, 0.9]])).toarray()
+    >>> grid.n_features, np.flatnonzero(on).tolist()
     (18, [1, 11])
     """
 
     tiles: int = 8
     tilings: int = 8
     size: int | None = None
+
     name: ClassVar[str] = "tiles"
-    defaults = ({"size": None}, {"size": 2048})
-    max_features = 1 << 31
+    defaults: ClassVar[Sequence[Mapping[str, Any]]] = ({"size": None}, {"size": 2048})
+    max_features: ClassVar[int] = 1 << 31
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_positive("tiles", "tilings")
+        if self.size is not None:
+            self._check_positive("size")
 
     @property
     def n_features(self) -> int:
         """Number of features d."""
-        return self.size or int(self.tilings * (self.tiles + 1) ** len(self.low))
+        if self.size is not None:
+            return self.size
+        return self.tilings * self._tiles_per_grid
 
-    def _map(self, x: NDArray[np.float64]) -> csr_array:
-        n, width = x.shape
+    @property
+    def _tiles_per_grid(self) -> int:
+        """Number of tiles of one grid, with those that stick out after its shift."""
+        return int((self.tiles + 1) ** len(self.low))
+
+    def _map(self, x: FloatArray) -> csr_array:
+        n, n_dimensions = x.shape
         grid = np.arange(self.tilings)
-        offsets = grid[:, None] * (2 * np.arange(width) + 1) % self.tilings
-        # (N, tilings, D), in 0..tiles
-        tile = np.floor(x[:, None, :] * self.tiles + offsets / self.tilings).astype(
-            np.int64
-        )
-        if self.size is None:
-            number = np.ravel_multi_index(
-                tuple(np.moveaxis(tile, 2, 0)), (self.tiles + 1,) * width
-            )
-            index = grid * (self.tiles + 1) ** width + number
-        else:
-            hashed = np.broadcast_to(grid, (n, self.tilings)).astype(np.uint64)
-            for j in range(width):
-                hashed = np.bitwise_xor(hashed, tile[:, :, j].astype(np.uint64))
-                hashed = mix_bits(hashed + GOLDEN)
-            index = (hashed % np.uint64(self.size)).astype(np.int64)
-        bounds = np.arange(n + 1) * self.tilings
-        ones = csr_array(
-            (np.ones(index.size), index.ravel(), bounds), shape=(n, self.n_features)
+        shifts = grid[:, None] * (2 * np.arange(n_dimensions) + 1) % self.tilings
+        places = np.floor(x[:, None, :] * self.tiles + shifts / self.tilings)
+        tiles = places.astype(np.int64)
+
+        features = self._number_tiles(tiles)
+        row_bounds = np.arange(n + 1) * self.tilings
+        phi = csr_array(
+            (np.ones(features.size), features.ravel(), row_bounds),
+            shape=(n, self.n_features),
         )
         # Two tiles of one observation may have the same hash.
-        ones.sum_duplicates()
-        return ones
+        phi.sum_duplicates()
+        return phi
+
+    def _number_tiles(self, tiles: IndexArray) -> IndexArray:
+        """The feature ``(N, tilings)`` of the tile ``(N, tilings, D)`` in each grid."""
+        n, n_grids, n_dimensions = tiles.shape
+        grid = np.arange(n_grids)
+        if self.size is None:
+            shape = (self.tiles + 1,) * n_dimensions
+            places = tuple(np.moveaxis(tiles, 2, 0))
+            number_in_grid = np.ravel_multi_index(places, shape)
+            return np.asarray(grid * self._tiles_per_grid + number_in_grid)
+
+        hashes = np.broadcast_to(grid, (n, n_grids)).astype(np.uint64)
+        for dimension in range(n_dimensions):
+            hashes = hashes ^ tiles[:, :, dimension].astype(np.uint64)
+            hashes = mix_bits(hashes + GOLDEN)
+        return (hashes % np.uint64(self.size)).astype(np.int64)
 
 
 def find_bounds(
     space: Any = None, obs: ArrayLike | None = None, max_bound: float = 1e6
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Ends of each dimension of a Box; those beyond `max_bound`, or all without a space, come from `obs`."""
+    """Find the ends of each dimension of observations.
+
+    Parameters
+    ----------
+    space : gymnasium.spaces.Box, optional
+        The space of the observations.
+    obs : array (N, ...), optional
+        Observations. They give the ends of dimensions that the space does not bound; of
+        all dimensions if there is no space.
+    max_bound : float, default=1e6
+        A dimension counts as bounded if neither end is larger than this.
+
+    Returns
+    -------
+    low, high : tuple of float
+        The ends. A dimension that never changes has an extent of 1.
+    """
     rows = None if obs is None else flatten_observations(obs)
-    if space is not None and not hasattr(space, "low"):
-        raise ValueError(
-            f"these features need Box observations, these are {space}: pass a function"
-        )
-    if space is None and rows is not None:
-        low, high = np.full((2, rows.shape[1]), np.inf)
-    else:
-        low, high = (
-            np.array(end, dtype=np.float64).ravel() for end in (space.low, space.high)
-        )
-    unbounded = ~(np.maximum(np.abs(low), np.abs(high)) <= max_bound)
-    if unbounded.any():
-        if rows is None or rows.shape[1:] != low.shape or not len(rows):
-            dimension = (
-                f"dimension {unbounded.argmax()} of {len(low)} of the observations"
-            )
+    if space is not None:
+        if not hasattr(space, "low"):
             raise ValueError(
-                f"{dimension} has no bounds: give low and high, or observations that show them"
+                f"these features need Box observations, these are {space}: "
+                "pass a function"
             )
-        low[unbounded], high[unbounded] = (
-            rows.min(axis=0)[unbounded],
-            rows.max(axis=0)[unbounded],
+        low = np.array(space.low, dtype=np.float64).ravel()
+        high = np.array(space.high, dtype=np.float64).ravel()
+    elif rows is not None:
+        low = np.full(rows.shape[1], -np.inf)
+        high = np.full(rows.shape[1], np.inf)
+    else:
+        raise ValueError(
+            "these features need bounds: give a space, or observations that show them"
         )
+
+    is_bounded = np.maximum(np.abs(low), np.abs(high)) <= max_bound
+    if not is_bounded.all():
+        if rows is None or rows.shape[1:] != low.shape or len(rows) == 0:
+            raise ValueError(
+                f"dimension {is_bounded.argmin()} of {len(low)} of the observations "
+                "has no bounds: give low and high, or observations that show them"
+            )
+        low = np.where(is_bounded, low, rows.min(axis=0))
+        high = np.where(is_bounded, high, rows.max(axis=0))
+
     # A dimension that never changes has no extent, and cannot be scaled.
     high = np.where(high > low, high, low + 1.0)
-    return tuple(map(_shorten, low.tolist())), tuple(map(_shorten, high.tolist()))
+    return (
+        tuple(_shorten(end) for end in low.tolist()),
+        tuple(_shorten(end) for end in high.tolist()),
+    )
 
 
 def _shorten(x: float) -> float:
-    """A float without the digits that come from float32: -0.07 and not -0.07000000029802322."""
+    """Leave out digits that come from float32: -0.07, not -0.07000000029802322."""
     short = f"{x:.7g}"
-    return float(short) if np.float32(short) == np.float32(x) else x
+    if np.float32(short) == np.float32(x):
+        return float(short)
+    return x
+
+
+def _check_bounds(low: Any, high: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Check that each dimension has a finite low end below a finite high end."""
+    lows = np.asarray(low, dtype=np.float64)
+    highs = np.asarray(high, dtype=np.float64)
+    is_vector = lows.ndim == 1 and lows.size > 0 and lows.shape == highs.shape
+    is_finite = np.isfinite(lows).all() and np.isfinite(highs).all()
+    if not is_vector or not is_finite or not (lows < highs).all():
+        raise ValueError(f"low must be below high, both finite, got {low} and {high}")
+    return tuple(lows.tolist()), tuple(highs.tolist())
+
+
+def _scale_to_unit(rows: FloatArray, low: FloatArray, extent: FloatArray) -> FloatArray:
+    """Scale and clip observations ``(N, D)`` to [0, 1]."""
+    if rows.shape[1] != len(low):
+        raise ValueError(
+            f"observations must have {len(low)} dimensions, got {rows.shape[1]}"
+        )
+    x = (rows - low) / extent
+    # Not np.clip, which takes longer than all features of a single observation.
+    return np.minimum(np.maximum(x, 0.0), 1.0)
