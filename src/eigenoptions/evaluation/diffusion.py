@@ -1,35 +1,18 @@
-"""Diffusion time: the mean of hitting times over all pairs of states (paper, Section 4.2)."""
+"""Diffusion time: the mean hitting time over all pairs of states (paper, Section 4.2)."""
 
 from __future__ import annotations
 
-import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import count
-from math import log
+from math import inf, log
 
 import numpy as np
-from numpy.typing import NDArray
 
-from eigenoptions._validation import (
-    Progress,
-)
-from eigenoptions.evaluation.hitting import HittingSystem, mean_over_pairs
+from eigenoptions._types import FloatArray, Progress
+from eigenoptions.evaluation.behaviour import Chance, prepare_behaviour
+from eigenoptions.evaluation.hitting import HittingSystem
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
-
-_REMEDY = "use others, a smaller option_chance, or a stop_chance"
-
-
-_TRAPPED = "these options trap the walk"
-
-
-Chance = float | str | None
-
-
-Array = NDArray[np.float64]
-
-
-logger = logging.getLogger("eigenoptions")
 
 
 def diffusion_time(
@@ -40,29 +23,42 @@ def diffusion_time(
     stop_chance: float = 0.0,
     progress: Progress | None = None,
 ) -> float:
-    """Mean expected number of primitive steps between two different states (Section 4.2, Appendix B).
+    """Compute the mean expected number of primitive steps between two different states.
+
+    This is the measure of Section 4.2 and Appendix B: how far a random walk over
+    actions and options gets.
 
     Parameters
     ----------
     mdp : MDP
-        At most 4,000 states, each reachable from every other. From states that no action leaves, where episodes end,
-        the next step leads to the start (without one, to any other state). States that cannot be reached from the
-        start are left out, and logged.
-    options : OptionSet, optional
+        At most 4,000 states, each reachable from every other. Where an episode ends,
+        which is where no action leaves the state, the next step leads to the start
+        (without one, to any other state). States that cannot be reached from the start
+        are left out, and logged.
+    options : OptionSet or None, default=None
         Options of this MDP; None for primitive actions only.
-    option_chance : float in [0, 1) or "auto", optional
-        Probability that a decision is for an option where one is available. None: uniform over the actions and the
-        available options, as in the paper. ``"auto"``: this and the stop chance by `tune_exploration`.
-    stop_chance : float in [0, 1], default 0
+    option_chance : float in [0, 1), "auto" or None, default=None
+        Probability that a decision is for an option where one is available. None: the
+        decision is uniform over the actions and the available options, as in the
+        paper. ``"auto"``: `tune_exploration` chooses this and the stop chance.
+    stop_chance : float in [0, 1], default=0.0
         Probability that an option also terminates after each of its steps.
-    progress : callable, optional
-        Called as ``progress(done, total)`` with numbers of goals; a minute can pass above 1,000 states.
+    progress : callable or None, default=None
+        Called as ``progress(done, total)`` with numbers of goals. With more than 1,000
+        states, a minute can pass.
 
     Returns
     -------
     float
-        To a proved relative error of 1e-9; above 500 states and 1e6 steps the proof is weaker, 1e-2 at worst.
-        OverflowError where it cannot be given: more than 1e12 steps. ValueError where it is infinite.
+        The diffusion time. Its relative error is proved to be at most 1e-9. With more
+        than 500 states and 1e6 steps the proof is weaker, at worst 1e-2.
+
+    Raises
+    ------
+    ValueError
+        If the diffusion time is infinite.
+    OverflowError
+        If it is too large to be computed: more than 1e12 steps.
 
     Examples
     --------
@@ -72,8 +68,9 @@ def diffusion_time(
     >>> round(diffusion_time(mdp), 3), round(diffusion_time(mdp, options), 1)
     (620.769, 218.4)
     """
-    walk = HittingSystem(mdp, options, option_chance, stop_chance)
-    return mean_over_pairs(walk.solve(walk.option_chance, progress=progress))
+    behaviour = prepare_behaviour(mdp, options, option_chance, stop_chance)
+    system = HittingSystem(behaviour)
+    return _average_pairs(system.solve(behaviour.option_chance, progress=progress))
 
 
 def diffusion_curve(
@@ -83,15 +80,21 @@ def diffusion_curve(
     option_chance: Chance = None,
     stop_chance: float = 0.0,
     progress: Progress | None = None,
-) -> Array:
-    """Diffusion times ``(n + 1,)`` without options, with the first, the first two and so on (Section 4.2, Figure 6).
+) -> FloatArray:
+    """Compute the diffusion time as options are added one by one (Figure 6).
 
     Parameters
     ----------
     mdp, options, option_chance, stop_chance
-        As in `diffusion_time`; where that raises OverflowError, the time is inf.
-    progress : callable, optional
+        As in `diffusion_time`.
+    progress : callable or None, default=None
         Called as ``progress(done, total)`` with numbers of diffusion times.
+
+    Returns
+    -------
+    array (n_options + 1,)
+        The diffusion time without options, with the first, with the first two, and so
+        on; inf where `diffusion_time` raises OverflowError.
 
     Examples
     --------
@@ -101,21 +104,30 @@ def diffusion_curve(
     >>> diffusion_curve(mdp, eo.solve(mdp, ends)).round(1).tolist()
     [20.0, 37.1, 5.8]
     """
-    walk = HittingSystem(mdp, options, option_chance, stop_chance)
-    times = np.empty(len(walk.policy) + 1)
-    for n in range(len(times)):
-        times[n] = walk.compute_mean(walk.option_chance, n)
+    behaviour = prepare_behaviour(mdp, options, option_chance, stop_chance)
+    system = HittingSystem(behaviour)
+    times = np.empty(len(behaviour.policy) + 1)
+    for n_options in range(len(times)):
+        times[n_options] = _measure(system, behaviour.option_chance, n_options)
         if progress is not None:
-            progress(n + 1, len(times))
+            progress(n_options + 1, len(times))
     return times
 
 
 @dataclass(frozen=True)
 class BestChance:
-    """The option `chance` with the smallest `diffusion_time`; see `best_option_chance`.
+    """The option chance with the smallest diffusion time; see `best_option_chance`.
 
-    Beside them are the diffusion times of primitive actions only (chance 0) and of the paper's uniform choice; inf
-    where the options trap the walk.
+    Attributes
+    ----------
+    chance : float
+        The best option chance; 0 if options do not help.
+    diffusion_time : float
+        The diffusion time with this chance.
+    primitive_diffusion_time : float
+        That of primitive actions only.
+    uniform_diffusion_time : float
+        That of the paper's uniform choice; inf where the options trap the walk.
     """
 
     chance: float
@@ -131,57 +143,135 @@ def best_option_chance(
     stop_chance: float = 0.0,
     progress: Progress | None = None,
 ) -> BestChance:
-    """The option chance with which a random walk has the smallest diffusion time (Section 4.2).
+    """Find the option chance with the smallest diffusion time (Section 4.2).
 
     Parameters
     ----------
     mdp, options, stop_chance
         As in `diffusion_time`.
-    progress : callable, optional
-        Called as ``progress(done, total)`` with diffusion times computed and at most to compute.
+    progress : callable or None, default=None
+        Called as ``progress(done, total)`` with the number of diffusion times that are
+        computed, and the largest number that there can be.
+
+    Returns
+    -------
+    BestChance
+        The chance, and diffusion times to compare it with.
 
     Examples
     --------
     >>> import eigenoptions as eo
     >>> mdp = eo.maze("four-rooms")
     >>> best = best_option_chance(mdp, eo.discover(mdp, n_options=4))
-    >>> round(best.chance, 2), round(best.diffusion_time, 1), round(best.uniform_diffusion_time)
-    (0.05, 267.7, 13525)
+    >>> round(best.chance, 2), round(best.diffusion_time, 1)
+    (0.05, 267.7)
+    >>> round(best.uniform_diffusion_time)
+    13525
     """
-    from scipy.optimize import minimize_scalar
-    from scipy.special import expit
-
-    walk = HittingSystem(mdp, options, None, stop_chance)
-    if not len(walk.policy):
+    behaviour = prepare_behaviour(mdp, options, None, stop_chance)
+    if not len(behaviour.policy):
         raise ValueError(
             "there are no options, so no option chance: discover at least one"
         )
-    grid, counter, limit = [-10.0, -7.0, -4.5, -2.0, 0.5, 4.5], count(1), 20
 
-    def compute(log_odds: float) -> float:
-        """The logarithm of the diffusion time, a smooth function of the log-odds of the chance."""
-        mean = mean_over_pairs(walk.solve(float(expit(log_odds)), prove=False))
-        if progress is not None:
-            progress(next(counter), len(grid) + limit + 1)
-        return log(mean) if 0 < mean < 1e300 else 1e3
+    system = HittingSystem(behaviour)
+    search = _ChanceSearch(system, progress)
+    chance = search.find_chance()
+    time = _measure(system, chance)
+    uniform_time = _measure(system, None)
+    primitive_time = _measure(system, None, n_options=0)
+    search.report_end()
 
-    best = int(np.argmin([compute(x) for x in grid]))
-    bounds = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-    settings = {"xatol": 0.01, "maxiter": limit}
-    chance = float(
-        expit(
-            minimize_scalar(
-                compute, bounds=bounds, method="bounded", options=settings
-            ).x
+    if time >= primitive_time:
+        chance = 0.0
+        time = primitive_time
+    return BestChance(chance, time, primitive_time, uniform_time)
+
+
+class _ChanceSearch:
+    """A search for the best option chance, which counts what it computes.
+
+    The logarithm of the diffusion time is a smooth function of the log-odds of the
+    chance. It is computed on a grid, and then minimised between the neighbours of the
+    grid's best point.
+
+    Parameters
+    ----------
+    system : HittingSystem
+        Computes the diffusion times.
+    progress : callable or None
+        See `best_option_chance`.
+    grid : sequence of float
+        Log-odds in ascending order: chances from 5e-5 to 0.99.
+    max_refinements : int, default=20
+        Most diffusion times after those of the grid.
+    """
+
+    def __init__(
+        self,
+        system: HittingSystem,
+        progress: Progress | None,
+        grid: Sequence[float] = (-10.0, -7.0, -4.5, -2.0, 0.5, 4.5),
+        max_refinements: int = 20,
+    ) -> None:
+        self.system = system
+        self.progress = progress
+        self.grid = grid
+        self.max_refinements = max_refinements
+        self.n_computed = 0
+        # One more, for the times that the result is compared with.
+        self.n_total = len(grid) + max_refinements + 1
+
+    def find_chance(self) -> float:
+        """The option chance with the smallest diffusion time."""
+        # SciPy's optimisers take long to load.
+        from scipy.optimize import minimize_scalar
+        from scipy.special import expit
+
+        log_times = [self._compute_log_time(log_odds) for log_odds in self.grid]
+        best = int(np.argmin(log_times))
+        low = self.grid[max(best - 1, 0)]
+        high = self.grid[min(best + 1, len(self.grid) - 1)]
+        minimum = minimize_scalar(
+            self._compute_log_time,
+            bounds=(low, high),
+            method="bounded",
+            options={"xatol": 0.01, "maxiter": self.max_refinements},
         )
-    )
-    time, uniform, primitive = (
-        walk.compute_mean(chance),
-        walk.compute_mean(None),
-        walk.compute_mean(None, 0),
-    )
-    if progress is not None:
-        progress(len(grid) + limit + 1, len(grid) + limit + 1)
-    return BestChance(
-        chance if time < primitive else 0.0, min(time, primitive), primitive, uniform
-    )
+        return float(expit(minimum.x))
+
+    def _compute_log_time(self, log_odds: float) -> float:
+        """The logarithm of the diffusion time, without a proof."""
+        from scipy.special import expit
+
+        chance = float(expit(log_odds))
+        time = _average_pairs(self.system.solve(chance, prove=False))
+        self.n_computed += 1
+        if self.progress is not None:
+            self.progress(self.n_computed, self.n_total)
+        # Times of options that trap the walk are inaccurate: too large, negative or nan.
+        if 0 < time < 1e300:
+            return log(time)
+        return 1e3
+
+    def report_end(self) -> None:
+        """Tell that everything is computed."""
+        if self.progress is not None:
+            self.progress(self.n_total, self.n_total)
+
+
+def _measure(
+    system: HittingSystem, option_chance: float | None, n_options: int | None = None
+) -> float:
+    """The diffusion time with the first options; inf where they trap the walk."""
+    try:
+        times = system.solve(option_chance, n_options)
+    except OverflowError:
+        return inf
+    return _average_pairs(times)
+
+
+def _average_pairs(times: FloatArray) -> float:
+    """The mean over all ordered pairs of different states."""
+    n_states = len(times)
+    return float(times.sum() / (n_states * (n_states - 1)))

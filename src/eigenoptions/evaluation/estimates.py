@@ -1,48 +1,44 @@
-"""Diffusion time of state spaces too large to solve, by sampling (Appendix B)."""
+"""Diffusion time of state spaces that are too large to solve, by sampling (Appendix B)."""
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from math import inf
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from eigenoptions._validation import (
-    Progress,
-    check_float,
-    check_int,
-    make_generator,
+from eigenoptions._types import FloatArray, IndexArray, Progress, Randomness
+from eigenoptions._validation import check_float, check_int, make_generator
+from eigenoptions.evaluation.behaviour import (
+    Behaviour,
+    Chance,
+    list_states,
+    prepare_behaviour,
 )
-from eigenoptions.evaluation.hitting import HittingSystem, list_states
 from eigenoptions.evaluation.intervals import mean_interval
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
 from eigenoptions.options.walks import make_tables, visit_states
 from eigenoptions.parallel import run_jobs
 
-_REMEDY = "use others, a smaller option_chance, or a stop_chance"
-
-
-_TRAPPED = "these options trap the walk"
-
-
-Chance = float | str | None
-
-
-Array = NDArray[np.float64]
-
-
-logger = logging.getLogger("eigenoptions")
-
 
 @dataclass(frozen=True)
 class Estimate:
-    """A diffusion time estimated from samples: the mean over the walks, and an interval that holds the true value.
+    """A diffusion time that was estimated from random walks.
 
-    `confidence` is the probability that it does, `steps` the number of primitive steps in all walks.
+    Attributes
+    ----------
+    mean : float
+        The estimate.
+    low, high : float
+        The ends of its confidence interval.
+    confidence : float
+        Probability that the interval contains the true value.
+    walks : int
+        Number of walks.
+    steps : int
+        Number of primitive steps in all walks.
     """
 
     mean: float
@@ -62,28 +58,36 @@ def diffusion_estimate(
     walks: int = 100,
     max_steps: int = 1_000_000_000,
     confidence: float = 0.95,
-    rng: int | np.random.Generator = 0,
+    rng: Randomness = 0,
     progress: Progress | None = None,
 ) -> Estimate:
-    """Diffusion time of a state space too large for `diffusion_time`, by sampling (Appendix B).
+    """Estimate the diffusion time of a state space too large for `diffusion_time`.
 
-    Each walk starts in a random state and continues until it has touched *every* state, so it yields the steps to all
-    goals at once, also to the few that are hardest to reach and dominate the mean. The interval is Student's.
+    Each walk starts in a random state and continues until it has touched *every* state.
+    So it measures the steps to all goals at once, also to the few that are hardest to
+    reach and dominate the mean. The interval is Student's.
 
     Parameters
     ----------
     mdp, options, option_chance, stop_chance
         As in `diffusion_time`, without its limit.
-    walks : int, default 100
-        Number of independent walks, at least 2: the jobs of `parallel.run_jobs`.
-    max_steps : int, default 1e9
-        Steps after which a walk gives up. Then ValueError is raised: no interval would be valid.
-    confidence : float in (0, 1), default 0.95
+    walks : int, default=100
+        Number of independent walks, at least 2. They are the jobs of
+        `parallel.run_jobs`.
+    max_steps : int, default=1_000_000_000
+        Steps after which a walk gives up. Then ValueError is raised, because no interval
+        would be valid.
+    confidence : float in (0, 1), default=0.95
         Confidence level of the interval.
-    rng : int or Generator, default 0
+    rng : int or Generator, default=0
         Draws the walks.
-    progress : callable, optional
-        Called with walks done and walks in all.
+    progress : callable or None, default=None
+        Called as ``progress(done, total)`` with numbers of walks.
+
+    Returns
+    -------
+    Estimate
+        The mean and its interval.
 
     Examples
     --------
@@ -92,42 +96,62 @@ def diffusion_estimate(
     >>> estimate.low < 620.769 < estimate.high
     True
     """
-    walks = check_int("walks", walks, 2, 10_000_000)
+    walks = check_int("walks", walks, minimum=2, maximum=10_000_000)
     max_steps = check_int("max_steps", max_steps)
     confidence = check_float("confidence", confidence, above=0, below=1)
-    walk = HittingSystem(mdp, options, option_chance, stop_chance)
-    table, kept = walk.table, walk.kept
+    behaviour = prepare_behaviour(mdp, options, option_chance, stop_chance)
+
     generator = make_generator(rng)
-    jobs = np.transpose(
-        [
-            generator.integers(len(kept), size=walks),
-            generator.integers(2**63, size=walks),
-        ]
+    starts = generator.integers(len(behaviour.states), size=walks)
+    seeds = generator.integers(2**63, size=walks)
+    jobs = list(zip(starts.tolist(), seeds.tolist(), strict=True))
+    tables = make_tables(
+        behaviour.table,
+        behaviour.policy,
+        behaviour.option_chance,
+        behaviour.stop_chance,
     )
-    tables = make_tables(table, walk.policy, walk.option_chance, walk.stop_chance)
-    shared = {"tables": tables, "max_steps": max_steps, "numbers": kept}
-    means, steps = np.array(
-        run_jobs(_cover, jobs.tolist(), shared=shared, progress=progress)
-    ).T
-    low, high = map(float, mean_interval(means, confidence))
-    if np.ptp(means) == 0 and not (
-        table.n_actions == 1 and table.successors is not None
-    ):
-        low, high = -inf, inf  # that random walks agree says nothing about their spread
-    # A step touches one new state at most.
-    low = max(low, table.n_states / 2)
-    return Estimate(float(means.mean()), low, high, confidence, walks, int(steps.sum()))
+    shared = {
+        "tables": tables,
+        "states": behaviour.states,
+        "max_steps": max_steps,
+    }
+    results = run_jobs(_touch_all_states, jobs, shared=shared, progress=progress)
+
+    times = np.array([time for time, _ in results])
+    n_steps = sum(steps for _, steps in results)
+    low, high = _find_interval(behaviour, times, confidence)
+    return Estimate(float(times.mean()), low, high, confidence, walks, n_steps)
 
 
-def _cover(
-    job: list[int], tables: Any, max_steps: int, numbers: NDArray[np.intp]
+def _touch_all_states(
+    job: tuple[int, int], tables: Any, states: IndexArray, max_steps: int
 ) -> tuple[float, int]:
-    """Mean steps to the other states, and steps until the last of them, of one walk."""
-    (start, seed), touched = job, np.zeros(len(numbers), dtype=np.uint8)
+    """One walk: the mean steps to the other states, and the steps to the last of them."""
+    start, seed = job
+    touched = np.zeros(len(states), dtype=np.uint8)
     total, steps = visit_states(tables, start, seed, touched, max_steps)
     if not touched.all():
-        missing = list_states(numbers[touched == 0])
+        missing = list_states(states[touched == 0])
         raise ValueError(
-            f"a walk had not touched {missing} after {max_steps:,} steps: raise max_steps"
+            f"a walk had not touched {missing} after {max_steps:,} steps: "
+            "raise max_steps"
         )
-    return total / (len(numbers) - 1), steps
+    return total / (len(states) - 1), steps
+
+
+def _find_interval(
+    behaviour: Behaviour, times: FloatArray, confidence: float
+) -> tuple[float, float]:
+    """Student's interval, where it is one."""
+    table = behaviour.table
+    low, high = mean_interval(times, confidence)
+
+    # That random walks agree says nothing about their spread. Only a single action
+    # without chance makes all walks alike.
+    is_random = table.n_actions > 1 or table.successors is None
+    if is_random and np.ptp(times) == 0:
+        low, high = -inf, inf
+
+    # A step touches at most one new state.
+    return max(float(low), table.n_states / 2), float(high)

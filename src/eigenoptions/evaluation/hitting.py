@@ -1,62 +1,41 @@
-"""Diffusion time: expected steps of a random walk over actions and options (paper, Section 4.2 and Appendix B).
+"""Hitting times: expected steps of a random walk over actions and options (Appendix B).
 
-A decision in state s is for each of the A actions with weight a(s), and for each option available there with weight
-w(s); N(s) is the sum. For a goal g, the expected steps h obey h(g) = 0 and elsewhere
+In state s, a decision is for a primitive action with weight a(s), and for each of the
+options that are available there with weight w(s). N(s) is the sum of these weights. An
+option o that starts in s takes c_o(s) steps, terminates in t with probability
+T_o(s, t), and passes through g on its way with probability q_o(s, g). The walk stops
+the moment it touches the goal g, also in the middle of an option. So the expected
+steps h to the goal obey h(g) = 0 and, in every other state s,
 
-    N(s) h(s) - a(s) sum_actions E[h(s')] - w(s) sum_o [T_o(s, .) - q_o(s, g) T_o(g, .)] h
-        = a(s) A + w(s) sum_o [c_o(s) - q_o(s, g) c_o(g)]
+    N(s) h(s) - a(s) E[h(s')] - w(s) sum_o [T_o(s, .) - q_o(s, g) T_o(g, .)] h
+        = a(s) + w(s) sum_o [c_o(s) - q_o(s, g) c_o(g)]
 
-where an option o started in s terminates in t with probability T_o(s, t), takes c_o(s) steps, and passes through g with
-probability q_o(s, g); the walk stops the moment it touches g, also in the middle of an option. The terms without q are
-M h, the same for all goals: one inverse ``Y = (M + 11')^-1`` serves them all, and each goal adds a small system with
-one unknown ``T_o(g, .) h`` per option.
+where s' follows s by a random action. The terms without q are M h, with the same matrix
+M for all goals. One inverse ``Y = (M + 11')^-1`` therefore serves all goals, and each
+goal adds a small system, with one unknown ``T_o(g, .) h`` per option.
 
-Without row and column g, the matrix is an M-matrix. So a residual of at most e times the right side, in every row,
-proves a relative error of at most e in every entry of h.
+The error is proved. Without row and column g, the matrix of a goal is an M-matrix: its
+inverse has no negative entry. So if the residual is at most e times the right side, in
+every row, the relative error of every entry of h is at most e.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from math import inf
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array, kron
 
-from eigenoptions._validation import (
-    Progress,
-    check_float,
-    check_type,
-)
-from eigenoptions.mdp import MDP, reachable
-from eigenoptions.mdp.chains import (
-    compute_policy_transitions,
-    continue_after_end,
-    find_ends,
-    follow_options,
-    uniform_walk,
-)
-from eigenoptions.options import TERMINATE, OptionSet
-from eigenoptions.options.tuning import resolve_exploration
-from eigenoptions.options.walks import stack_policies
+from eigenoptions._types import BoolArray, FloatArray, IndexArray, Progress
+from eigenoptions.evaluation.behaviour import Behaviour, Chance, prepare_behaviour
+from eigenoptions.mdp import MDP
+from eigenoptions.mdp.chains import follow_options, uniform_walk
+from eigenoptions.options import OptionSet
 
-logger = logging.getLogger("eigenoptions")
-
-Array = NDArray[np.float64]
-Chance = float | str | None
-
-# Exact answers hold about ten dense arrays (S, S): 1.3 GB. Elimination takes a minute where all goals need it.
-MAX_STATES, MAX_ELIMINATION_STATES = 4_000, 500
-# Relative error that is proved; the second where elimination would take too long.
-MAX_ERROR, MAX_ERROR_LARGE = 1e-9, 1e-2
-# Numbers in the largest table of the goals that are solved together (32 MB).
-BLOCK_SIZE = 2**22
-_TRAPPED = "these options trap the walk"
-_REMEDY = "use others, a smaller option_chance, or a stop_chance"
+# Exact answers hold about ten dense arrays (S, S), which take 1.3 GB at this size.
+_MAX_STATES = 4_000
 
 
 def hitting_times(
@@ -66,13 +45,19 @@ def hitting_times(
     option_chance: Chance = None,
     stop_chance: float = 0.0,
     progress: Progress | None = None,
-) -> Array:
-    """``(S, S)`` expected number of primitive steps from every start (row) to every goal (column) (Appendix B).
+) -> FloatArray:
+    """Compute the expected number of primitive steps between all states (Appendix B).
 
     Parameters
     ----------
     mdp, options, option_chance, stop_chance, progress
-        As in `diffusion_time`, which is the mean of the entries off the diagonal. States left out have nan.
+        As in `diffusion_time`, which is the mean of the entries off the diagonal.
+
+    Returns
+    -------
+    array (S, S)
+        The steps from each start (row) to each goal (column). States that are left out
+        have nan.
 
     Examples
     --------
@@ -80,228 +65,324 @@ def hitting_times(
     >>> hitting_times(eo.maze("S.G")).round(6).tolist()
     [[0.0, 4.0, 12.0], [8.0, 0.0, 8.0], [12.0, 4.0, 0.0]]
     """
-    walk = HittingSystem(mdp, options, option_chance, stop_chance)
+    behaviour = prepare_behaviour(mdp, options, option_chance, stop_chance)
+    system = HittingSystem(behaviour)
+    states = behaviour.states
     times = np.full((mdp.n_states, mdp.n_states), np.nan)
-    times[np.ix_(walk.kept, walk.kept)] = walk.solve(
-        walk.option_chance, progress=progress
+    times[np.ix_(states, states)] = system.solve(
+        behaviour.option_chance, progress=progress
     )
     return times
 
 
 class HittingSystem:
-    """A random walk over the actions and the first n options of a set, which never ends, for any option chance."""
+    """The linear systems of hitting times, for any option chance and number of options.
+
+    Parameters
+    ----------
+    behaviour : Behaviour
+        The actions and options. Its option chance is not used: `solve` takes one.
+    max_error : float, default=1e-9
+        Relative error that must be proved. Where it is not, a goal is solved again by
+        elimination, which is slow but always accurate.
+    max_elimination_states : int, default=500
+        Number of states up to which elimination is used. It takes a minute if all goals
+        of so many states need it.
+    max_error_large : float, default=1e-2
+        Relative error that must be proved where there are more states.
+    block_entries : int, default=2**22
+        Numbers in the largest array of the goals that are solved together (32 MB).
+    """
 
     def __init__(
-        self, mdp: MDP, options: Any, option_chance: Chance, stop_chance: float
+        self,
+        behaviour: Behaviour,
+        *,
+        max_error: float = 1e-9,
+        max_elimination_states: int = 500,
+        max_error_large: float = 1e-2,
+        block_entries: int = 2**22,
     ) -> None:
-        check_type("mdp", mdp, MDP, "make one with maze(...)")
-        stop_chance = check_float("stop_chance", stop_chance, minimum=0, maximum=1)
-        policy = np.where(find_ends(mdp), TERMINATE, stack_policies(mdp, options))
-        chosen = resolve_exploration(options, option_chance, stop_chance)
-        self.option_chance, self.stop_chance = chosen.option_chance, chosen.stop_chance
-        if chosen.option_chance is not None:
-            # At 1, goals could be out of reach: no primitive actions where an option is available.
-            self.option_chance = check_float(
-                "option_chance", chosen.option_chance, minimum=0, below=1
-            )
-        table, kept = continue_after_end(mdp, goal_ends=False), np.arange(mdp.n_states)
-        if mdp.start is not None:
-            kept = np.flatnonzero(reachable(table.transition, [mdp.start]))
-        if len(kept) < mdp.n_states:
-            left_out = np.setdiff1d(np.arange(mdp.n_states), kept)
-            logger.warning(
-                "no diffusion time of %s: out of reach of the start",
-                list_states(left_out),
-            )
-            rows = (kept[:, None] * mdp.n_actions + np.arange(mdp.n_actions)).ravel()
-            table, policy = MDP(table.transition[rows][:, kept]), policy[:, kept]
-        if table.n_states < 2:
-            raise ValueError(
-                "diffusion time is between different states, but this MDP has 1 state"
-            )
-        lost = ~(
-            reachable(table.transition, [0])
-            & reachable(table.transition, [0], backward=True)
-        )
-        if lost.any():
-            where = f"to or from {list_states(kept[lost])}, seen from state {kept[0]}"
-            raise ValueError(
-                f"the diffusion time is infinite {where}; keep states that all reach each other"
-            )
-        for o, row in enumerate(policy if self.stop_chance == 0 else ()):
-            lost = ~reachable(
-                compute_policy_transitions(table, row), row < 0, backward=True
-            )
-            if lost.any():
-                states = list_states(kept[lost])
-                raise ValueError(
-                    f"option number {o} never terminates from {states}; give it a stop_chance"
-                )
-        self.table, self.policy, self.kept = table, policy, kept
+        n_states = len(behaviour.states)
+        self.behaviour = behaviour
+        self.can_eliminate = n_states <= max_elimination_states
+        self.max_error = max_error if self.can_eliminate else max_error_large
+        self.block_entries = block_entries
 
     @cached_property
-    def effects(self) -> tuple[csr_array, csr_array, Array]:
-        """What the options do from each state; see `follow_options`."""
-        if len(self.kept) > MAX_STATES:
-            limit = f"exact diffusion times need at most {MAX_STATES:,} states, got {len(self.kept):,}"
-            raise ValueError(f"{limit}: use diffusion_estimate, which samples")
-        passes, ends, steps = follow_options(self.table, self.policy, self.stop_chance)
+    def effects(self) -> tuple[csr_array, csr_array, FloatArray]:
+        """What the options do from each state: q, T and c, as `follow_options` says."""
+        behaviour = self.behaviour
+        n_states = len(behaviour.states)
+        if n_states > _MAX_STATES:
+            raise ValueError(
+                f"exact diffusion times need at most {_MAX_STATES:,} states, "
+                f"got {n_states:,}: use diffusion_estimate, which samples"
+            )
+
+        passes, ends, steps = follow_options(
+            behaviour.table, behaviour.policy, behaviour.stop_chance
+        )
+        # Steps that rounding made negative or nan come from options that hardly ever end.
         if not (steps >= 0).all() or steps.max(initial=0) > 1e6:
-            worst = steps.max(axis=1).argmax()
+            longest = steps.max(axis=1).argmax()
             raise OverflowError(
-                f"{_TRAPPED}: option number {worst} runs for more than 1e6 steps; {_REMEDY}"
+                f"these options trap the walk: option number {longest} runs for more "
+                "than 1e6 steps; use others, a smaller option_chance, or a stop_chance"
             )
         return passes, ends, steps
-
-    def compute_mean(self, option_chance: float | None, n: int | None = None) -> float:
-        """The diffusion time with the first n options; inf where they trap the walk."""
-        try:
-            return mean_over_pairs(self.solve(option_chance, n))
-        except OverflowError:
-            return inf
 
     def solve(
         self,
         option_chance: float | None,
-        n: int | None = None,
+        n_options: int | None = None,
+        *,
         prove: bool = True,
-        progress: Any = None,
-    ) -> Array:
-        """``(S, S)`` expected steps from each start to each goal with the first n options."""
-        (n_options, S), (passes, ends, steps) = self.policy.shape, self.effects
-        n = n_options if n is None else n
-        passes, ends, steps = passes[: n * S], ends[: n * S], steps[:n]
-        # Weights of an action and of an option in each state.
-        available = (self.policy[:n] >= 0).sum(axis=0)
-        a, w = np.full(S, float(self.table.n_actions)), np.ones(S)
-        if option_chance is not None:
-            a = np.where(available > 0, 1.0 - option_chance, 1.0)
-            w = np.where(available > 0, option_chance, 0.0) / np.maximum(available, 1)
+        progress: Progress | None = None,
+    ) -> FloatArray:
+        """Compute the expected steps from each start (row) to each goal (column).
 
-        # Rates of decisions that lead from state to state, the matrix M, and the right sides K (S, goals).
-        sum_options = csr_array(kron(np.ones((1, n)), eye_array(S)))
-        rates = (
-            a[:, None] * uniform_walk(self.table).toarray()
-            + w[:, None] * (sum_options @ ends).toarray()
-        )
-        M = np.diag(a + w * available) - rates
-        saved = (sum_options @ passes.multiply(steps.reshape(-1, 1))).toarray().T
-        K = a[:, None] + w[:, None] * (steps.sum(axis=0)[:, None] - saved)
-        Y = _try(np.linalg.inv, M + 1.0)
-        max_error = (
-            (MAX_ERROR if S <= MAX_ELIMINATION_STATES else MAX_ERROR_LARGE)
-            if prove
-            else inf
-        )
+        Parameters
+        ----------
+        option_chance : float or None
+            Probability that a decision is for an option; None for the uniform choice.
+        n_options : int or None, default=None
+            Only the first options are available; None for all.
+        prove : bool, default=True
+            Whether to prove the error, which takes longer.
+        progress : callable or None, default=None
+            Called as ``progress(done, total)`` with numbers of goals.
+        """
+        if n_options is None:
+            n_options = len(self.behaviour.policy)
+        n_states = len(self.behaviour.states)
+        equations = self._assemble(option_chance, n_options)
+        max_error = self.max_error if prove else inf
 
-        H, size = np.empty((S, S)), max(1, BLOCK_SIZE // (max(1, n) * S))
-        for goals in np.split(np.arange(S), range(size, S, size)):
-            # F: w(s) q_o(s, g) of each goal and option; E: T_o(g, .).
-            rows = (goals[:, None] + S * np.arange(n)).ravel()
-            F, E = passes[rows].toarray().reshape(len(goals), n, S) * w, ends[rows]
-            h, proved = _solve_goals(M, K, Y, F, E, goals, max_error)
-            H[:, goals] = h.T
-            failed = np.flatnonzero(~proved)
-            if len(failed) and S > MAX_ELIMINATION_STATES:
-                state = self.kept[goals[failed[0]]]
-                raise OverflowError(
-                    f"{_TRAPPED}: more than 1e12 steps to state {state}; {_REMEDY}"
-                )
-            for j in failed:
-                P = rates - F[j].T @ E[j * n : (j + 1) * n]
-                # A difference of rounding size is zero: all of these options pass through the goal.
-                P[1e-13 * rates > P] = 0.0
-                P[:, goals[j]] += F[j].sum(axis=0)
-                H[:, goals[j]] = _eliminate(P, K[:, goals[j]], goals[j])
+        times = np.empty((n_states, n_states))
+        entries_per_goal = max(1, n_options) * n_states
+        n_together = max(1, self.block_entries // entries_per_goal)
+        for first in range(0, n_states, n_together):
+            goals = np.arange(first, min(first + n_together, n_states))
+            solutions, is_proved = equations.solve_goals(goals, max_error)
+            times[:, goals] = solutions.T
+
+            for goal in goals[~is_proved]:
+                if not self.can_eliminate:
+                    state = self.behaviour.states[goal]
+                    raise OverflowError(
+                        "these options trap the walk: more than 1e12 steps to state "
+                        f"{state}; use others, a smaller option_chance, or a stop_chance"
+                    )
+                times[:, goal] = equations.eliminate_goal(goal)
+
             if progress is not None:
-                progress(int(goals[-1]) + 1, S)
-        return H
+                progress(int(goals[-1]) + 1, n_states)
+        return times
+
+    def _assemble(self, option_chance: float | None, n_options: int) -> _Equations:
+        """The equations of the walk with the first options."""
+        table = self.behaviour.table
+        n_states = table.n_states
+        passes, ends, steps = self.effects
+        passes = passes[: n_options * n_states]
+        ends = ends[: n_options * n_states]
+        steps = steps[:n_options]
+
+        # The weights a of the actions together, and w of each available option.
+        n_available = (self.behaviour.policy[:n_options] >= 0).sum(axis=0)
+        if option_chance is None:
+            action_weight = np.full(n_states, float(table.n_actions))
+            option_weight = np.ones(n_states)
+        else:
+            has_options = n_available > 0
+            action_weight = np.where(has_options, 1.0 - option_chance, 1.0)
+            option_weight = np.where(has_options, option_chance, 0.0)
+            option_weight /= np.maximum(n_available, 1)
+
+        # Rates by which decisions in a state (row) lead to another (column).
+        sum_options = csr_array(kron(np.ones((1, n_options)), eye_array(n_states)))
+        action_rates = action_weight[:, None] * uniform_walk(table).toarray()
+        option_rates = option_weight[:, None] * (sum_options @ ends).toarray()
+        rates = action_rates + option_rates
+        decision_weight = action_weight + option_weight * n_available
+
+        # Steps of a decision in a state (row), less those that an option would take
+        # after it has touched the goal (column).
+        saved = (sum_options @ passes.multiply(steps.reshape(-1, 1))).toarray().T
+        option_steps = steps.sum(axis=0)[:, None] - saved
+        costs = action_weight[:, None] + option_weight[:, None] * option_steps
+
+        M = np.diag(decision_weight) - rates
+        return _Equations(n_options, M, rates, costs, option_weight, passes, ends)
 
 
-def _solve_goals(
-    M: Array,
-    K: Array,
-    Y: Array,
-    F: Array,
-    E: csr_array,
-    goals: NDArray[np.intp],
-    max_error: float,
-) -> tuple[Array, NDArray[np.bool_]]:
-    """``(m, S)`` solutions of ``M h + F' E h = K`` except in the row of each goal, and whether they are proved."""
-    (m, n, S), each = F.shape, np.arange(len(goals))
-    share = Y.sum(axis=0)  # the null vector of M'
-    rounding = (
-        np.finfo(float).eps * (np.count_nonzero(M, axis=1) + 2 * n + 4) * M.diagonal()
-    )
-    costs, row = K.T[goals], np.repeat(np.arange(m * n), np.diff(E.indptr))
-    h, right, proved = np.zeros((m, S)), costs.copy(), np.zeros(m, dtype=np.bool_)
-    with np.errstate(all="ignore"):
-        # The entry of the goal makes a right side orthogonal to the null vector.
-        F[each, :, goals] = 0.0
-        F[each, :, goals] = -(F @ share) / share[goals, None]
-        # y = E h solves a small system, since h is Y (right - F' y) up to a constant, and 0 in the goal.
-        Z = np.asarray(E @ Y).reshape(m, n, S) - Y[goals][:, None]
-        small = np.eye(n) + Z @ F.transpose(0, 2, 1)
-        # The second time, the right side is the residual of the first: a refinement.
-        for _ in range(2):
-            right[each, goals] = 0.0
-            right[each, goals] = -(right @ share) / share[goals]
-            y = _try(np.linalg.solve, small, Z @ right[:, :, None])
-            step = (right - (y.transpose(0, 2, 1) @ F)[:, 0]) @ Y.T
-            h += step - step[each, goals][:, None]
-            if max_error == inf:
-                return h, ~proved
-            Eh: Array = np.bincount(row, E.data * h[row // n, E.indices], m * n).astype(
-                float
-            )
-            right = costs - h @ M.T - (Eh.reshape(m, 1, n) @ F)[:, 0]
-            right[each, goals] = 0.0
-            error = (
-                np.abs(right) + rounding * np.abs(h).max(axis=1, keepdims=True)
-            ) / costs
-            proved = error.max(axis=1) <= max_error
-            if proved.all():
-                break
-    return h, proved
+@dataclass(frozen=True, eq=False)
+class _Equations:
+    """The equations of all goals, in the letters of the module's docstring.
+
+    For goal g they are ``M h + F' E h = K``, except in row g. Row o of F is
+    ``w(s) q_o(s, g)``, row o of E is ``T_o(g, .)``, and K is column g of `costs`.
+
+    Attributes
+    ----------
+    n_options : int
+        Number of options.
+    M, rates, costs : array (S, S)
+        The matrix that all goals share; the rates of decisions that lead from state to
+        state, which are the negative part of M; and the right sides, one per column.
+    option_weight : array (S,)
+        The weight w of an available option.
+    passes, ends : csr_array (n_options S, S)
+        The probabilities q (row o S + g, column s) and T (row o S + s, column t).
+    """
+
+    n_options: int
+    M: FloatArray
+    rates: FloatArray
+    costs: FloatArray
+    option_weight: FloatArray
+    passes: csr_array
+    ends: csr_array
+
+    @cached_property
+    def Y(self) -> FloatArray:
+        """``(M + 11')^-1``; nan, which proves nothing, where options trap the walk."""
+        shifted = self.M + 1.0
+        try:
+            return np.linalg.inv(shifted)
+        except np.linalg.LinAlgError:
+            return np.full_like(shifted, np.nan)
+
+    @cached_property
+    def rounding(self) -> FloatArray:
+        """``(S,)`` bounds of the rounding error in a residual, for solutions of size 1."""
+        n_terms = np.count_nonzero(self.M, axis=1) + 2 * self.n_options + 4
+        bounds: FloatArray = np.finfo(float).eps * n_terms * self.M.diagonal()
+        return bounds
+
+    def solve_goals(
+        self, goals: IndexArray, max_error: float
+    ) -> tuple[FloatArray, BoolArray]:
+        """Solve the equations of some goals by the inverse that they share.
+
+        Returns the solutions ``(goals, S)``, and which of them have a proved relative
+        error of at most `max_error`.
+        """
+        Y = self.Y
+        each = np.arange(len(goals))
+        costs = self.costs.T[goals]
+        F, E = self._find_passes(goals)
+        # The null vector of M'. M h = r has a solution if r is orthogonal to it, and
+        # then Y r is one. The others differ by a constant.
+        null_vector = Y.sum(axis=0)
+
+        solutions = np.zeros_like(costs)
+        is_proved = np.zeros(len(goals), dtype=np.bool_)
+        with np.errstate(all="ignore"):
+            # There is no equation in the row of the goal. Its entries are chosen so that
+            # the right sides, and the rows of F, are orthogonal to the null vector.
+            F[each, :, goals] = 0.0
+            F[each, :, goals] = -(F @ null_vector) / null_vector[goals, None]
+
+            # h is Y (right - F' y) with y = E h, less its entry in the goal. E times this
+            # is a small system for y.
+            Z = np.asarray(E @ Y).reshape(F.shape) - Y[goals][:, None]
+            small = np.eye(self.n_options) + Z @ F.transpose(0, 2, 1)
+
+            # The second time, the right side is the residual of the first: a refinement.
+            right = costs.copy()
+            for _ in range(2):
+                right[each, goals] = 0.0
+                right[each, goals] = -(right @ null_vector) / null_vector[goals]
+                y = _solve_small(small, Z @ right[:, :, None])
+                detours = (y.transpose(0, 2, 1) @ F)[:, 0]
+                step = (right - detours) @ Y.T
+                solutions += step - step[each, goals][:, None]
+                if max_error == inf:
+                    return solutions, np.ones_like(is_proved)
+
+                detours = (_multiply_ends(E, solutions)[:, None] @ F)[:, 0]
+                right = costs - solutions @ self.M.T - detours
+                right[each, goals] = 0.0
+                size = np.abs(solutions).max(axis=1, keepdims=True)
+                error = (np.abs(right) + self.rounding * size) / costs
+                is_proved = error.max(axis=1) <= max_error
+                if is_proved.all():
+                    break
+        return solutions, is_proved
+
+    def eliminate_goal(self, goal: int) -> FloatArray:
+        """Solve the equations of one goal by elimination: steps ``(S,)``."""
+        F, E = self._find_passes(np.array([goal]))
+        rates = self.rates - F[0].T @ E
+        # A difference of the size of rounding is zero: all of these options pass through
+        # the goal.
+        rates[1e-13 * self.rates > rates] = 0.0
+        rates[:, goal] += F[0].sum(axis=0)
+        return _eliminate(rates, self.costs[:, goal], goal)
+
+    def _find_passes(self, goals: IndexArray) -> tuple[FloatArray, csr_array]:
+        """``F (goals, n_options, S)`` and ``E (goals n_options, S)`` of some goals."""
+        n_states = len(self.M)
+        option_rows = n_states * np.arange(self.n_options)
+        rows = (goals[:, None] + option_rows).ravel()
+        passes = self.passes[rows].toarray()
+        F = passes.reshape(len(goals), self.n_options, n_states) * self.option_weight
+        return F, self.ends[rows]
 
 
-def _eliminate(P: Array, costs: Array, goal: int) -> Array:
-    """``(S,)`` steps to a goal from rates ``(S, S)`` and costs (Grassmann, Taksar and Heyman, 1985)."""
-    # States are taken out one by one, and the sum of the rates to the others takes the place of the diagonal: without a
-    # subtraction, numbers keep their digits, however many steps the walk takes.
-    others = np.arange(len(costs)) != goal
-    S, times, totals = (
-        len(costs) - 1,
-        np.zeros(len(costs) - 1),
-        np.empty(len(costs) - 1),
-    )
-    P = np.column_stack([P[others][:, others], P[others, goal], costs[others]])
-    with np.errstate(all="ignore"):
-        for s in range(S):
-            totals[s] = P[s, s + 1 : S + 1].sum()
-            P[s + 1 :, s] /= totals[s]
-            P[s + 1 :, s + 1 :] += np.outer(P[s + 1 :, s], P[s, s + 1 :])
-        for s in reversed(range(S)):
-            times[s] = (P[s, S + 1] + P[s, s + 1 : S] @ times[s + 1 :]) / totals[s]
-    if not np.isfinite(times).all():
-        raise OverflowError(f"{_TRAPPED}: more than 1e290 steps to a goal; {_REMEDY}")
-    return np.insert(times, goal, 0.0)
-
-
-def _try(function: Callable[..., Any], *arguments: Array) -> Array:
-    """The inverse or solution; nan, which proves nothing, where the matrix is singular: options that trap the walk."""
+def _solve_small(matrices: FloatArray, right: FloatArray) -> FloatArray:
+    """Solve systems; nan, which proves nothing, where options trap the walk."""
     try:
-        return np.asarray(function(*arguments), dtype=np.float64)
+        return np.linalg.solve(matrices, right)
     except np.linalg.LinAlgError:
-        return np.full_like(arguments[-1], np.nan)
+        return np.full_like(right, np.nan)
 
 
-def list_states(states: NDArray[np.intp]) -> str:
-    """The first few of some states, for a message."""
-    few = ", ".join(map(str, states[:5])) + (", ..." if len(states) > 5 else "")
-    return f"state {few}" if len(states) == 1 else f"{len(states)} states ({few})"
+def _multiply_ends(E: csr_array, solutions: FloatArray) -> FloatArray:
+    """``(goals, n_options)`` products of each goal's rows of E with its solution."""
+    n_goals = len(solutions)
+    n_rows = E.shape[0]
+    row = np.repeat(np.arange(n_rows), np.diff(E.indptr))
+    goal = row // (n_rows // n_goals) if n_rows else row
+    products = E.data * solutions[goal, E.indices]
+    # Without options, bincount would return integers.
+    sums = np.bincount(row, products, n_rows).astype(np.float64)
+    return sums.reshape(n_goals, -1)
 
 
-def mean_over_pairs(H: Array) -> float:
-    """The mean over all ordered pairs of different states."""
-    return float(H.sum() / (len(H) * (len(H) - 1)))
+def _eliminate(rates: FloatArray, costs: FloatArray, goal: int) -> FloatArray:
+    """Steps ``(S,)`` to a goal from the rates and costs of decisions.
+
+    States are taken out one by one, and the sum of the rates to the others takes the
+    place of the diagonal. Nothing is subtracted, so all numbers keep their digits,
+    however many steps the walk takes (Grassmann, Taksar and Heyman, 1985).
+    """
+    is_other = np.arange(len(costs)) != goal
+    n = len(costs) - 1
+    # Columns: the other states, the goal, and the costs.
+    table = np.column_stack(
+        [rates[is_other][:, is_other], rates[is_other, goal], costs[is_other]]
+    )
+
+    total = np.empty(n)
+    times = np.zeros(n)
+    with np.errstate(all="ignore"):
+        # Take out state s: who went there now goes where s leads, at the cost of s.
+        for s in range(n):
+            total[s] = table[s, s + 1 : n + 1].sum()
+            table[s + 1 :, s] /= total[s]
+            table[s + 1 :, s + 1 :] += np.outer(table[s + 1 :, s], table[s, s + 1 :])
+
+        # Put the states back, last first: now s leads only to states whose time is known.
+        for s in reversed(range(n)):
+            steps = table[s, n + 1] + table[s, s + 1 : n] @ times[s + 1 :]
+            times[s] = steps / total[s]
+
+    if not np.isfinite(times).all():
+        raise OverflowError(
+            "these options trap the walk: more than 1e290 steps to a goal; "
+            "use others, a smaller option_chance, or a stop_chance"
+        )
+    return np.insert(times, goal, 0.0)

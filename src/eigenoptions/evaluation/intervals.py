@@ -2,40 +2,44 @@
 
 from __future__ import annotations
 
-import logging
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-_REMEDY = "use others, a smaller option_chance, or a stop_chance"
-
-
-_TRAPPED = "these options trap the walk"
+from eigenoptions._types import FloatArray
 
 
-Chance = float | str | None
+def mean_interval(
+    samples: ArrayLike, confidence: float = 0.95
+) -> tuple[FloatArray, FloatArray]:
+    """Compute Student's confidence interval for a mean.
 
+    Parameters
+    ----------
+    samples : array_like (n, ...)
+        Independent samples along the first axis.
+    confidence : float, default=0.95
+        Probability that the interval contains the true mean.
 
-Array = NDArray[np.float64]
+    Returns
+    -------
+    low, high : array (...)
+        The ends of the interval. Both are the mean if there is only one sample.
 
-
-logger = logging.getLogger("eigenoptions")
-
-
-def mean_interval(samples: ArrayLike, confidence: float = 0.95) -> tuple[Array, Array]:
-    """Lower and upper end of Student's interval for the mean over the first axis; the mean itself for one sample.
-
+    Examples
+    --------
     >>> low, high = mean_interval([1.0, 2.0, 3.0])
     >>> print(low.round(2), high.round(2))
     -0.48 4.48
     """
+    # SciPy's statistics take long to load, and few users need an interval.
     from scipy.stats import t
 
     values = np.asarray(samples, dtype=float)
-    n, mean = len(values), values.mean(axis=0)
-    half = (
-        t.ppf((1 + confidence) / 2, n - 1) * values.std(axis=0, ddof=1) / np.sqrt(n)
-        if n > 1
-        else 0.0
-    )
-    return mean - half, mean + half
+    n_samples = len(values)
+    mean = values.mean(axis=0)
+    if n_samples < 2:
+        return mean, mean
+
+    quantile = t.ppf((1 + confidence) / 2, n_samples - 1)
+    half_width = quantile * values.std(axis=0, ddof=1) / np.sqrt(n_samples)
+    return mean - half_width, mean + half_width
