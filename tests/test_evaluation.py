@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,12 +14,15 @@ from scipy.sparse import diags_array
 import eigenoptions as eo
 from eigenoptions.evaluation import (
     best_option_chance,
+    diffusion,
     diffusion_curve,
     diffusion_estimate,
     diffusion_time,
     hitting,
     hitting_times,
 )
+from eigenoptions.evaluation.behaviour import prepare_behaviour
+from eigenoptions.evaluation.hitting import HittingSystem
 from eigenoptions.evaluation.intervals import mean_interval
 from eigenoptions.mdp import reachable
 from eigenoptions.mdp.chains import find_ends
@@ -271,13 +275,9 @@ def test_hitting_times_equal_the_slow_twin(
         )
     except OverflowError:  # a random option may run for 1e10 steps
         assume(False)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            hitting, "MAX_ERROR", -1.0
-        )  # by elimination instead of the inverse
-        eliminated = hitting_times(
-            mdp, options, option_chance=option_chance, stop_chance=stop_chance
-        )
+    # No error is proved to be negative, so that each goal is solved by elimination.
+    behaviour = prepare_behaviour(mdp, options, option_chance, stop_chance)
+    eliminated = HittingSystem(behaviour, max_error=-1.0).solve(option_chance)
     for goal in range(0, mdp.n_states, 3):
         slow = slow_hitting_times(mdp, options.policy, goal, option_chance, stop_chance)
         np.testing.assert_allclose(
@@ -293,15 +293,14 @@ def test_hitting_times_do_not_depend_on_the_size_of_blocks(
     four_rooms, monkeypatch, size
 ):
     options = eo.discover(four_rooms, n_options=8)
-    times, best = (
-        hitting_times(four_rooms, options),
-        best_option_chance(four_rooms, options).chance,
-    )
-    monkeypatch.setattr(hitting, "BLOCK_SIZE", size * 104)
+    times = hitting_times(four_rooms, options)
+    best = best_option_chance(four_rooms, options)
+    in_blocks = partial(HittingSystem, block_entries=size * 104)
+    monkeypatch.setattr(hitting, "HittingSystem", in_blocks)
+    monkeypatch.setattr(diffusion, "HittingSystem", in_blocks)
     np.testing.assert_allclose(hitting_times(four_rooms, options), times, rtol=1e-9)
-    assert best_option_chance(four_rooms, options).chance == pytest.approx(
-        best, rel=1e-6
-    )
+    best_in_blocks = best_option_chance(four_rooms, options)
+    assert best_in_blocks.chance == pytest.approx(best.chance, rel=1e-6)
 
 
 # Huge values

@@ -17,9 +17,9 @@ from eigenoptions._types import IndexArray, IntegerArray
 from eigenoptions._validation import check_float, check_type
 from eigenoptions.mdp import MDP, reachable
 from eigenoptions.mdp.chains import (
+    compute_policy_transitions,
     continue_after_end,
     find_ends,
-    compute_policy_transitions,
 )
 from eigenoptions.options import TERMINATE, OptionSet
 from eigenoptions.options.tuning import resolve_exploration
@@ -27,7 +27,7 @@ from eigenoptions.options.walks import stack_policies
 
 logger = logging.getLogger("eigenoptions")
 
-# An option chance as users give it: a probability, "auto", or None for the uniform choice.
+# An option chance as users give it: a number, "auto", or None for the uniform choice.
 Chance: TypeAlias = float | str | None
 
 

@@ -1,4 +1,4 @@
-"""Diffusion time: the mean hitting time over all pairs of states (paper, Section 4.2)."""
+"""Diffusion time: the mean of hitting times over all pairs of states (Section 4.2)."""
 
 from __future__ import annotations
 
@@ -226,7 +226,6 @@ class _ChanceSearch:
         """The option chance with the smallest diffusion time."""
         # SciPy's optimisers take long to load.
         from scipy.optimize import minimize_scalar
-        from scipy.special import expit
 
         log_times = [self._compute_log_time(log_odds) for log_odds in self.grid]
         best = int(np.argmin(log_times))
@@ -238,18 +237,16 @@ class _ChanceSearch:
             method="bounded",
             options={"xatol": 0.01, "maxiter": self.max_refinements},
         )
-        return float(expit(minimum.x))
+        return _convert_log_odds(minimum.x)
 
     def _compute_log_time(self, log_odds: float) -> float:
         """The logarithm of the diffusion time, without a proof."""
-        from scipy.special import expit
-
-        chance = float(expit(log_odds))
+        chance = _convert_log_odds(log_odds)
         time = _average_pairs(self.system.solve(chance, prove=False))
         self.n_computed += 1
         if self.progress is not None:
             self.progress(self.n_computed, self.n_total)
-        # Times of options that trap the walk are inaccurate: too large, negative or nan.
+        # Where options trap the walk, the time is nonsense: huge, negative or nan.
         if 0 < time < 1e300:
             return log(time)
         return 1e3
@@ -258,6 +255,13 @@ class _ChanceSearch:
         """Tell that everything is computed."""
         if self.progress is not None:
             self.progress(self.n_total, self.n_total)
+
+
+def _convert_log_odds(log_odds: float) -> float:
+    """The probability with these log-odds."""
+    from scipy.special import expit
+
+    return float(expit(log_odds))
 
 
 def _measure(

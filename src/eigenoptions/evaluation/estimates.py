@@ -1,4 +1,4 @@
-"""Diffusion time of state spaces that are too large to solve, by sampling (Appendix B)."""
+"""Diffusion time of state spaces too large to solve, by sampling (Appendix B)."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def diffusion_estimate(
         Number of independent walks, at least 2. They are the jobs of
         `parallel.run_jobs`.
     max_steps : int, default=1_000_000_000
-        Steps after which a walk gives up. Then ValueError is raised, because no interval
-        would be valid.
+        Steps after which a walk gives up. Then ValueError is raised, because no
+        interval would be valid.
     confidence : float in (0, 1), default=0.95
         Confidence level of the interval.
     rng : int or Generator, default=0
@@ -127,7 +127,7 @@ def diffusion_estimate(
 def _touch_all_states(
     job: tuple[int, int], tables: Any, states: IndexArray, max_steps: int
 ) -> tuple[float, int]:
-    """One walk: the mean steps to the other states, and the steps to the last of them."""
+    """The mean steps of a walk to the other states, and the steps to the last one."""
     start, seed = job
     touched = np.zeros(len(states), dtype=np.uint8)
     total, steps = visit_states(tables, start, seed, touched, max_steps)
@@ -145,13 +145,16 @@ def _find_interval(
 ) -> tuple[float, float]:
     """Student's interval, where it is one."""
     table = behaviour.table
-    low, high = mean_interval(times, confidence)
+    lower_end, upper_end = mean_interval(times, confidence)
+    low = float(lower_end)
+    high = float(upper_end)
 
     # That random walks agree says nothing about their spread. Only a single action
     # without chance makes all walks alike.
     is_random = table.n_actions > 1 or table.successors is None
     if is_random and np.ptp(times) == 0:
-        low, high = -inf, inf
+        low = -inf
+        high = inf
 
     # A step touches at most one new state.
-    return max(float(low), table.n_states / 2), float(high)
+    return max(low, table.n_states / 2), high

@@ -123,7 +123,7 @@ class HittingSystem:
         passes, ends, steps = follow_options(
             behaviour.table, behaviour.policy, behaviour.stop_chance
         )
-        # Steps that rounding made negative or nan come from options that hardly ever end.
+        # Rounding makes steps negative or nan where an option hardly ever ends.
         if not (steps >= 0).all() or steps.max(initial=0) > 1e6:
             longest = steps.max(axis=1).argmax()
             raise OverflowError(
@@ -171,8 +171,9 @@ class HittingSystem:
                 if not self.can_eliminate:
                     state = self.behaviour.states[goal]
                     raise OverflowError(
-                        "these options trap the walk: more than 1e12 steps to state "
-                        f"{state}; use others, a smaller option_chance, or a stop_chance"
+                        "these options trap the walk: more than 1e12 steps "
+                        f"to state {state}; "
+                        "use others, a smaller option_chance, or a stop_chance"
                     )
                 times[:, goal] = equations.eliminate_goal(goal)
 
@@ -246,17 +247,18 @@ class _Equations:
     ends: csr_array
 
     @cached_property
-    def Y(self) -> FloatArray:
-        """``(M + 11')^-1``; nan, which proves nothing, where options trap the walk."""
+    def inverse(self) -> FloatArray:
+        """``Y = (M + 11')^-1``; nan, which proves nothing, where it does not exist."""
         shifted = self.M + 1.0
         try:
-            return np.linalg.inv(shifted)
+            return np.asarray(np.linalg.inv(shifted), dtype=np.float64)
         except np.linalg.LinAlgError:
+            # The options trap the walk.
             return np.full_like(shifted, np.nan)
 
     @cached_property
     def rounding(self) -> FloatArray:
-        """``(S,)`` bounds of the rounding error in a residual, for solutions of size 1."""
+        """Bounds ``(S,)`` of rounding errors in a residual, for solutions of size 1."""
         n_terms = np.count_nonzero(self.M, axis=1) + 2 * self.n_options + 4
         bounds: FloatArray = np.finfo(float).eps * n_terms * self.M.diagonal()
         return bounds
@@ -269,7 +271,7 @@ class _Equations:
         Returns the solutions ``(goals, S)``, and which of them have a proved relative
         error of at most `max_error`.
         """
-        Y = self.Y
+        Y = self.inverse
         each = np.arange(len(goals))
         costs = self.costs.T[goals]
         F, E = self._find_passes(goals)
@@ -280,17 +282,17 @@ class _Equations:
         solutions = np.zeros_like(costs)
         is_proved = np.zeros(len(goals), dtype=np.bool_)
         with np.errstate(all="ignore"):
-            # There is no equation in the row of the goal. Its entries are chosen so that
-            # the right sides, and the rows of F, are orthogonal to the null vector.
+            # There is no equation in the row of the goal. Its entries are chosen so
+            # that the right sides and the rows of F are orthogonal to the null vector.
             F[each, :, goals] = 0.0
             F[each, :, goals] = -(F @ null_vector) / null_vector[goals, None]
 
-            # h is Y (right - F' y) with y = E h, less its entry in the goal. E times this
-            # is a small system for y.
+            # h is Y (right - F' y) with y = E h, less its entry in the goal. E times
+            # this equation is a small system for y.
             Z = np.asarray(E @ Y).reshape(F.shape) - Y[goals][:, None]
             small = np.eye(self.n_options) + Z @ F.transpose(0, 2, 1)
 
-            # The second time, the right side is the residual of the first: a refinement.
+            # The second time, the right side is the residual of the first solution.
             right = costs.copy()
             for _ in range(2):
                 right[each, goals] = 0.0
@@ -316,8 +318,8 @@ class _Equations:
         """Solve the equations of one goal by elimination: steps ``(S,)``."""
         F, E = self._find_passes(np.array([goal]))
         rates = self.rates - F[0].T @ E
-        # A difference of the size of rounding is zero: all of these options pass through
-        # the goal.
+        # A difference of the size of rounding is zero: all of these options pass
+        # through the goal.
         rates[1e-13 * self.rates > rates] = 0.0
         rates[:, goal] += F[0].sum(axis=0)
         return _eliminate(rates, self.costs[:, goal], goal)
@@ -333,10 +335,11 @@ class _Equations:
 
 
 def _solve_small(matrices: FloatArray, right: FloatArray) -> FloatArray:
-    """Solve systems; nan, which proves nothing, where options trap the walk."""
+    """Solve systems; nan, which proves nothing, where one has no solution."""
     try:
-        return np.linalg.solve(matrices, right)
+        return np.asarray(np.linalg.solve(matrices, right), dtype=np.float64)
     except np.linalg.LinAlgError:
+        # The options trap the walk.
         return np.full_like(right, np.nan)
 
 
@@ -375,7 +378,7 @@ def _eliminate(rates: FloatArray, costs: FloatArray, goal: int) -> FloatArray:
             table[s + 1 :, s] /= total[s]
             table[s + 1 :, s + 1 :] += np.outer(table[s + 1 :, s], table[s, s + 1 :])
 
-        # Put the states back, last first: now s leads only to states whose time is known.
+        # Put the states back, last first: s leads only to states whose time is known.
         for s in reversed(range(n)):
             steps = table[s, n + 1] + table[s, s + 1 : n] @ times[s + 1 :]
             times[s] = steps / total[s]

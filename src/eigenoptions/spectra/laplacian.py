@@ -163,7 +163,7 @@ class GraphLaplacian:
         return _scale_entries(self.difference, 1.0 / self.mass, np.ones_like(self.mass))
 
     def convert_vectors(self, vectors: FloatArray) -> FloatArray:
-        """Unit eigenvectors of `matrix`, from those ``(S, k)`` of the symmetric form."""
+        """Unit eigenvectors of `matrix`, from those ``(S, k)`` of `symmetric`."""
         if self.operator.is_symmetric:
             return vectors
         scaled = vectors / np.sqrt(self.mass)[:, None]
@@ -186,8 +186,8 @@ class GraphLaplacian:
 def _scale_entries(A: csr_array, left: FloatArray, right: FloatArray) -> csr_array:
     """``diag(left) A diag(right)``.
 
-    If A is symmetric and both sides are equal, the result is symmetric to the last bit,
-    because each entry is multiplied once, by a product that does not depend on the order.
+    If A is symmetric and both sides are equal, the result is symmetric to the last bit:
+    each entry is multiplied by ``left right``, which does not depend on the order.
     """
     rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
     entries = A.data * (left[rows] * right[A.indices])

@@ -89,8 +89,8 @@ class Spectrum(Record):
             Laplacian, the squared distance of two rows times the sum of all degrees is
             the expected number of steps of a random walk from one state to the other
             and back (Wang et al., 2023).
-            ``"diffusion"`` multiplies each column by ``(1 - eigenvalue)^t``, which gives
-            a diffusion map (Coifman and Lafon, 2006).
+            ``"diffusion"`` multiplies each column by ``(1 - eigenvalue)^t``, which
+            gives a diffusion map (Coifman and Lafon, 2006).
         t : int, default=1
             Number of steps of the diffusion.
 
