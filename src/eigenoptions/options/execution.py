@@ -5,43 +5,80 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from eigenoptions._types import ActsOnObservations
 from eigenoptions.options.records import TERMINATE
-
-Array = NDArray[np.float64]
 
 
 class RunningOption:
-    """One execution of an option, which terminates by its `patience` and `stop_chance`, too, if it has them.
+    """One execution of an option, from its start to its end.
 
-    `stop_chance` is a further probability that it terminates after each step.
+    An option terminates where its policy does. Options of features may also have a
+    `patience` and a `stop_chance` (see `LinearOptionSet`), which end them here.
+
+    Parameters
+    ----------
+    option : object with ``act(obs)``
+        An option of a table, of features, or your own.
+    rng : Generator
+        Draws whether the option stops by chance.
+    stop_chance : float, default=0.0
+        A further probability that the option terminates after each step.
+
+    Attributes
+    ----------
+    steps : int
+        Number of actions chosen so far.
+
+    Examples
+    --------
+    >>> import eigenoptions as eo
+    >>> option = eo.discover(eo.maze("S..."), 2)["e2+"]
+    >>> running = RunningOption(option, np.random.default_rng(0))
+    >>> [running.act(state) for state in (2, 1, 0)], running.steps
+    ([3, 3, -1], 2)
     """
 
     def __init__(
-        self, option: Any, rng: np.random.Generator, stop_chance: float = 0.0
+        self,
+        option: ActsOnObservations,
+        rng: np.random.Generator,
+        stop_chance: float = 0.0,
     ) -> None:
-        self.option, self.rng = option, rng
-        self.patience = getattr(option, "patience", None)
-        self.stop_chance = 1 - (1 - getattr(option, "stop_chance", 0.0)) * (
-            1 - stop_chance
-        )
-        self.steps, self.highest, self.steps_since_highest = 0, -np.inf, 0
+        self.steps = 0
+        self._option: Any = option
+        self._rng = rng
+        self._patience: int | None = getattr(option, "patience", None)
+        own_stop_chance: float = getattr(option, "stop_chance", 0.0)
+        self._stop_chance = 1 - (1 - own_stop_chance) * (1 - stop_chance)
+
+        # The highest potential so far, and the steps since then.
+        self._highest = -np.inf
+        self._steps_since_highest = 0
 
     def act(self, obs: Any, action: int | None = None) -> int:
-        """The action at an observation (`action`, where it is known), or TERMINATE; to be called once per step."""
-        action = int(self.option.act(obs)) if action is None else action
+        """Return the action at an observation, or TERMINATE; call it once per step.
+
+        If you know the action of the option's policy already, pass it as `action`.
+        """
+        if action is None:
+            action = int(self._option.act(obs))
         if action == TERMINATE:
             return TERMINATE
-        if self.patience is not None:
-            potential = float(self.option.potential(obs))
-            self.steps_since_highest = (
-                0 if potential > self.highest else self.steps_since_highest + 1
-            )
-            self.highest = max(self.highest, potential)
-            if self.steps_since_highest >= self.patience:
-                return TERMINATE
-        if self.stop_chance and self.steps and self.rng.random() < self.stop_chance:
+        if self._patience is not None and self._is_impatient(obs, self._patience):
+            return TERMINATE
+        # An option takes at least one step.
+        if self._stop_chance and self.steps and self._rng.random() < self._stop_chance:
             return TERMINATE
         self.steps += 1
         return action
+
+    def _is_impatient(self, obs: Any, patience: int) -> bool:
+        """Note the potential; return whether it has not risen for too many steps."""
+        potential = float(self._option.potential(obs))
+        if potential > self._highest:
+            self._highest = potential
+            self._steps_since_highest = 0
+        else:
+            self._steps_since_highest += 1
+        return self._steps_since_highest >= patience

@@ -1,41 +1,42 @@
-"""Purposes: eigenvectors, goals, and the local maxima of a score."""
+"""Where purposes come from: eigenvectors, goals, and the local maxima of a score."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from eigenoptions._ties import COMPUTED_TOLERANCE
+from eigenoptions._types import FloatArray, IndexArray
 from eigenoptions._validation import check_type
 from eigenoptions.mdp import MDP
 from eigenoptions.options.records import Purpose
 from eigenoptions.spectra import Spectrum
 from eigenoptions.spectra.spectrum import number_vectors
 
-Array = NDArray[np.float64]
-
-
-T = TypeVar("T")
-
 
 def eigenpurposes(
     spectrum: Spectrum, *, both_signs: bool = True, skip_zero: bool = True
 ) -> list[Purpose]:
-    """Eigenpurposes of a spectrum, in order of eigenvalue, + before - (Definition 3.1).
+    """Return the eigenpurposes of a spectrum (Definition 3.1).
+
+    They come in the order of eigenvalues, + before -.
 
     Parameters
     ----------
     spectrum : Spectrum
         The eigenvectors.
     both_signs : bool, default=True
-        Whether to negate each eigenvector, too, as in the paper.
+        Whether each eigenvector is followed by its negation, as in the paper.
     skip_zero : bool, default=True
-        Leave out eigenvalue zero, which has no direction. Labels count it as the paper does: the first is ``e2+``,
-        also where a spectrum of features holds no constant function.
+        Leave out eigenvalue zero, which has no direction. Labels count it as the paper
+        does: the first one is ``e2+``. This is also so where a spectrum of features has
+        no constant function.
+
+    Returns
+    -------
+    list of Purpose
 
     Examples
     --------
@@ -46,49 +47,66 @@ def eigenpurposes(
     """
     check_type("spectrum", spectrum, Spectrum, "call spectrum(graph(mdp))")
     numbers = number_vectors(spectrum)
-    eigenpairs = list(
-        zip(numbers, spectrum.vectors.T, spectrum.values.tolist(), strict=True)
-    )
-    return [
-        Purpose(sign * vector, index=i, sign=sign, eigenvalue=value)
-        for i, vector, value in eigenpairs[spectrum.n_zero if skip_zero else 0 :]
-        for sign in ((1, -1) if both_signs else (1,))
-    ]
+    values = spectrum.values.tolist()
+    n_skipped = spectrum.n_zero if skip_zero else 0
+    signs = (1, -1) if both_signs else (1,)
+
+    purposes = []
+    for i in range(n_skipped, len(values)):
+        vector = spectrum.vectors[:, i]
+        for sign in signs:
+            purpose = Purpose(
+                sign * vector, index=numbers[i], sign=sign, eigenvalue=values[i]
+            )
+            purposes.append(purpose)
+    return purposes
 
 
 def make_goal_purposes(mdp: MDP, goals: Iterable[int]) -> list[Purpose]:
-    """The indicator of each goal, as a purpose whose option takes a shortest path there.
+    """Return one purpose per goal, whose option takes a shortest path there.
+
+    Its potential is 1 at the goal and 0 elsewhere.
 
     >>> import eigenoptions as eo
     >>> [p.label for p in make_goal_purposes(eo.maze("S.G"), [2, 0])]
     ['goal 2', 'goal 0']
     """
     states = np.arange(mdp.n_states)
-    return [
-        Purpose((states == goal).astype(np.float64), goal=int(goal), exact=True)
-        for goal in goals
-    ]
+    purposes = []
+    for goal in goals:
+        indicator = (states == goal).astype(np.float64)
+        purposes.append(Purpose(indicator, goal=int(goal), exact=True))
+    return purposes
 
 
-def find_local_maxima(W: csr_array, score: Array) -> NDArray[np.intp]:
-    """States whose score no neighbour exceeds, in the order of their scores, highest first.
+def find_local_maxima(W: csr_array, score: FloatArray) -> IndexArray:
+    """Return the states whose score no neighbour exceeds, highest score first.
 
-    Of neighbours with equal scores only the first is a maximum; scores that differ by rounding only are equal.
+    Of neighbours with equal scores only the first is a maximum. Scores that differ by
+    rounding only are equal.
 
     >>> import eigenoptions as eo
-    >>> find_local_maxima(eo.graph(eo.maze(".....")), np.array([1.0, 0.0, 2.0, 2.0 + 1e-15, 0.0])).tolist()
+    >>> W = eo.graph(eo.maze("....."))
+    >>> find_local_maxima(W, np.array([1.0, 0.0, 2.0, 2.0 + 1e-15, 0.0])).tolist()
     [2, 0]
     """
-    order = np.argsort(score, kind="stable")
-    rises = np.diff(score[order]) > COMPUTED_TOLERANCE * max(
-        float(np.abs(score).max(initial=0.0)), 1e-300
-    )
-    rank = np.empty(len(score), dtype=np.intp)
-    rank[order] = np.concatenate([[0], np.cumsum(rises)])
+    rank = _rank_scores(score)
     states = np.repeat(np.arange(len(score)), np.diff(W.indptr))
     neighbours = W.indices
-    exceeded = (rank[neighbours] > rank[states]) | (
-        (rank[neighbours] == rank[states]) & (neighbours < states)
-    )
-    maxima = np.setdiff1d(np.arange(len(score)), states[exceeded])
+
+    is_higher = rank[neighbours] > rank[states]
+    is_equal = rank[neighbours] == rank[states]
+    is_exceeded = is_higher | (is_equal & (neighbours < states))
+    maxima = np.setdiff1d(np.arange(len(score)), states[is_exceeded])
     return maxima[np.argsort(-rank[maxima], kind="stable")]
+
+
+def _rank_scores(score: FloatArray) -> IndexArray:
+    """Return ranks ``(S,)`` from 0 for the lowest score; equal scores share a rank."""
+    largest = float(np.abs(score).max(initial=0.0))
+    order = np.argsort(score, kind="stable")
+    rises = np.diff(score[order]) > COMPUTED_TOLERANCE * max(largest, 1e-300)
+
+    rank = np.empty(len(score), dtype=np.intp)
+    rank[order] = np.concatenate([[0], np.cumsum(rises)])
+    return rank
