@@ -18,6 +18,8 @@ from eigenoptions.cli.terminal import (
 )
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from eigenoptions.options.linear import LinearOption
 
 # Options that are drawn as maps; the others are only in the table.
@@ -124,7 +126,7 @@ def print_options(
 
 def _describe_option(option: eo.Option | LinearOption) -> dict[str, Any]:
     """Describe an option in JSON values, which have no infinity and no NaN."""
-    signs = {1: "+", -1: "-"}
+    signs: dict[int | None, str] = {1: "+", -1: "-"}
     description = {
         "label": option.label,
         "eigenvalue": _replace_infinite(float(option.eigenvalue)),
@@ -198,15 +200,15 @@ def _print_maps(options: eo.OptionSet) -> None:
     wide = color and 4 * (width + 2) + 2 <= console.width
 
     n_maps = min(len(options), _MAX_MAPS)
-    blocks = []
+    blocks: list[list[str | Text]] = []
     used_glyphs: set[str] = set()
     for i in range(n_maps):
         arrows = draw_option(options, i)
         used_glyphs.update(arrows)
         level = _compute_level(options[i])
         cells = draw_cells(coords, arrows, level, color=color, wide=wide)
-        head = [options.labels[i], f"{options.mean_length[i]:.1f} steps"]
-        blocks.append([*head, *cells])
+        mean_length = f"{options.mean_length[i]:.1f} steps"
+        blocks.append([options.labels[i], mean_length, *cells])
     console.print(set_side_by_side(blocks))
 
     n_others = len(options) - n_maps

@@ -1,7 +1,8 @@
 """Purposes and options as records of arrays (paper, Sections 2.2 and 3).
 
-A `Purpose` is a potential f; its reward is ``f(s') - f(s)``. In a table, an `Option` is one row of actions, with
-TERMINATE where it ends and may not start; `solver.solve` computes an `OptionSet` of them.
+A `Purpose` is a potential f; its reward is ``f(s') - f(s)``. In a table, an `Option` is a
+row of actions, with TERMINATE where it ends and may not start. `solver.solve` computes an
+`OptionSet` of them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from eigenoptions._registry import environment_checks
 from eigenoptions._text import (
+    count_noun,
     describe,
     draw_arrows,
     draw_map,
@@ -25,6 +27,7 @@ from eigenoptions._text import (
     find_moves,
     printable,
 )
+from eigenoptions._types import BoolArray, FloatArray, IntegerArray, Randomness
 from eigenoptions._validation import (
     Record,
     check_int,
@@ -38,6 +41,7 @@ from eigenoptions.mdp.chains import compute_lengths, sample_successor
 from eigenoptions.options.files import Arrays, write_arrays
 
 TERMINATE = -1
+
 T = TypeVar("T")
 
 
@@ -51,24 +55,27 @@ def set_fields(record: Any, values: dict[str, Any]) -> None:
 class Purpose(Record):
     """A potential whose differences are an intrinsic reward (Definition 3.1).
 
-    Attributes
+    Parameters
     ----------
-    potential : ndarray of shape (d,) or None
-        In a table one number per state, in a feature space the vector e of the potential ``e . phi(s)``. None for
-        options that were loaded from a file.
+    potential : array of shape (d,) or None
+        In a table one number per state, in a feature space the vector e of the potential
+        ``e . phi(s)``. None for options of a table that were loaded from a file.
     label : str, default=""
-        Name; by default it follows from the fields below: ``"e2+"``, ``"goal 17"``.
-    index, sign : int, default=None
-        Of an eigenvector: its number, counted from 1 as in the paper, and 1, or -1 for its negation.
+        Name. By default it follows from the fields below: ``"e2+"``, ``"goal 17"``.
+    index : int, default=None
+        Number of the eigenvector, counted from 1 as in the paper.
+    sign : int, default=None
+        1 for an eigenvector, -1 for its negation.
     goal : int, default=None
         The state that the purpose leads to, if it is a single one.
     eigenvalue : float, default=nan
-        Of an eigenvector: its eigenvalue.
-    initiation : ndarray of bool of shape (S,), default=None
-        States where the option may be followed; None for all.
+        Eigenvalue of the eigenvector.
+    initiation : array of bool of shape (S,), default=None
+        States where the option may be followed. None: all.
     exact : bool, default=False
-        Whether the potential is exact, such as the indicator of a goal, and not computed. Then action values that
-        differ by more than 1e-12 of its maximum are different; otherwise, 1e-9. See `solve`.
+        Whether the potential is exact, such as the indicator of a goal, and not computed.
+        Action values of an exact potential are different if they differ by more than
+        1e-12 of its maximum, those of a computed one by more than 1e-9. See `solve`.
 
     Examples
     --------
@@ -76,213 +83,258 @@ class Purpose(Record):
     Purpose(e2+: 2 numbers from -0.7 to 0.7)
     """
 
-    potential: NDArray[np.float64] | None
+    potential: FloatArray | None
     label: str = ""
     _: KW_ONLY
     index: int | None = None
     sign: int | None = None
     goal: int | None = None
     eigenvalue: float = float("nan")
-    initiation: NDArray[np.bool_] | None = None
+    initiation: BoolArray | None = None
     exact: bool = False
 
     def __post_init__(self) -> None:
-        checked: dict[str, Any] = {
-            "label": str(self.label),
-            "eigenvalue": float(self.eigenvalue),
-        }
-        for name, dtype in (("potential", np.float64), ("initiation", np.bool_)):
-            if (array := getattr(self, name)) is not None:
-                checked[name] = readonly(array, dtype)
+        checked: dict[str, Any] = {"eigenvalue": float(self.eigenvalue)}
+        if self.potential is not None:
+            checked["potential"] = readonly(self.potential, np.float64)
+        if self.initiation is not None:
+            checked["initiation"] = readonly(self.initiation, np.bool_)
         for name in ("index", "sign", "goal"):
-            if (number := getattr(self, name)) is not None:
+            number = getattr(self, name)
+            if number is not None:
                 checked[name] = check_int(name, number, minimum=-1)
         if self.sign not in (None, 1, -1):
             raise ValueError(f"sign must be 1, -1 or None, got {self.sign!r}")
-        if not self.label and self.index is not None and self.sign is not None:
-            checked["label"] = f"e{self.index}{'+' if self.sign > 0 else '-'}"
-        elif not self.label and self.goal is not None:
-            checked["label"] = f"goal {self.goal}"
+        checked["label"] = str(self.label) or self._make_label()
         set_fields(self, checked)
 
+    def _make_label(self) -> str:
+        if self.index is not None and self.sign is not None:
+            mark = "+" if self.sign > 0 else "-"
+            return f"e{self.index}{mark}"
+        if self.goal is not None:
+            return f"goal {self.goal}"
+        return ""
+
     def __repr__(self) -> str:
-        text, f = printable(self.label) or "no label", self.potential
-        if f is not None and f.size:
-            text += f": {len(f)} numbers from {f.min():.4g} to {f.max():.4g}"
-        value = (
-            f", eigenvalue {self.eigenvalue:.4g}"
-            if np.isfinite(self.eigenvalue)
-            else ""
-        )
-        return f"Purpose({text}{value})"
+        text = printable(self.label) or "no label"
+        if self.potential is not None and self.potential.size:
+            low = self.potential.min()
+            high = self.potential.max()
+            text += f": {len(self.potential)} numbers from {low:.4g} to {high:.4g}"
+        if np.isfinite(self.eigenvalue):
+            text += f", eigenvalue {self.eigenvalue:.4g}"
+        return f"Purpose({text})"
 
 
 class OptionFields:
     """What an option takes from its purpose."""
 
     purpose: Purpose
-    label = property(lambda self: self.purpose.label, doc="Name of the option.")
-    eigenvalue = property(
-        lambda self: self.purpose.eigenvalue,
-        doc="Eigenvalue of its eigenvector, or nan.",
-    )
-    index = property(
-        lambda self: self.purpose.index, doc="Number of its eigenvector, or None."
-    )
-    sign = property(
-        lambda self: self.purpose.sign, doc="Sign of its eigenvector, or None."
-    )
-    goal = property(
-        lambda self: self.purpose.goal, doc="The state that it leads to, or None."
-    )
+
+    @property
+    def label(self) -> str:
+        """Name of the option."""
+        return self.purpose.label
+
+    @property
+    def eigenvalue(self) -> float:
+        """Eigenvalue of its eigenvector, or nan."""
+        return self.purpose.eigenvalue
+
+    @property
+    def index(self) -> int | None:
+        """Number of its eigenvector, or None."""
+        return self.purpose.index
+
+    @property
+    def sign(self) -> int | None:
+        """Sign of its eigenvector, or None."""
+        return self.purpose.sign
+
+    @property
+    def goal(self) -> int | None:
+        """The state that it leads to, or None."""
+        return self.purpose.goal
 
 
 class OptionSequence(Sequence[T]):
-    """What a set of options takes from its purposes, and the choice of options by number or label."""
+    """What sets of options have in common, in a table and in a feature space.
+
+    Labels and numbers come from the purposes. You choose options by number or label. The
+    sets are frozen dataclasses, and `_row_arrays` names their fields with one row per
+    option.
+    """
 
     purposes: Sequence[Purpose]
-    _row_arrays: tuple[str, ...]  # the fields with one row per option
-    labels = property(
-        lambda self: tuple(p.label for p in self.purposes), doc="Name of each option."
-    )
-    indices = property(
-        lambda self: tuple(p.index for p in self.purposes),
-        doc="`Option.index` of each.",
-    )
-    signs = property(
-        lambda self: tuple(p.sign for p in self.purposes), doc="`Option.sign` of each."
-    )
-    goals = property(
-        lambda self: tuple(p.goal for p in self.purposes), doc="`Option.goal` of each."
-    )
+    provenance: dict[str, Any]
+    _row_arrays: tuple[str, ...]
 
     @property
-    def eigenvalues(self) -> NDArray[np.float64]:
-        """``(n,)`` eigenvalues, nan where an option belongs to none."""
-        return np.array([p.eigenvalue for p in self.purposes], dtype=np.float64)
+    def labels(self) -> tuple[str, ...]:
+        """Name of each option."""
+        return tuple(purpose.label for purpose in self.purposes)
+
+    @property
+    def indices(self) -> tuple[int | None, ...]:
+        """Number of each option's eigenvector, or None."""
+        return tuple(purpose.index for purpose in self.purposes)
+
+    @property
+    def signs(self) -> tuple[int | None, ...]:
+        """Sign of each option's eigenvector, or None."""
+        return tuple(purpose.sign for purpose in self.purposes)
+
+    @property
+    def goals(self) -> tuple[int | None, ...]:
+        """The state that each option leads to, or None."""
+        return tuple(purpose.goal for purpose in self.purposes)
+
+    @property
+    def eigenvalues(self) -> FloatArray:
+        """Eigenvalues ``(n,)``, nan for an option without one."""
+        values = [purpose.eigenvalue for purpose in self.purposes]
+        return np.array(values, dtype=np.float64)
 
     def __len__(self) -> int:
         return len(self.purposes)
 
     def find(self, option: int | np.integer[Any] | str) -> int:
-        """The number of an option that is given by number (also from the end) or label."""
+        """Return the number of an option given by its number or label.
+
+        Negative numbers count from the end.
+        """
         if not isinstance(option, str):
             return range(len(self))[option]
-        if option not in self.labels:
-            raise KeyError(
-                f"no option is called {option!r}{suggest_name(option, self.labels)}"
-            )
-        return int(self.labels.index(option))
-
-    def _make_option(self, i: int) -> T:
-        raise NotImplementedError
-
-    def _describe_file(self) -> tuple[str, dict[str, Any], Arrays]:
-        """Kind, header and arrays of a file of these options."""
-        raise NotImplementedError
+        labels = self.labels
+        if option not in labels:
+            hint = suggest_name(option, labels)
+            raise KeyError(f"no option is called {option!r}{hint}")
+        return labels.index(option)
 
     @overload
     def __getitem__(self, index: int | str) -> T: ...
     @overload
     def __getitem__(self, index: slice | Sequence[int] | NDArray[Any]) -> Self: ...
-    def __getitem__(self: Any, index: Any) -> Any:
-        """The option with a number or label, or the set chosen by a slice, numbers or a mask."""
+    def __getitem__(self, index: Any) -> Any:
+        """Return the option with a number or label, or the set that is selected.
+
+        Select a set by a slice, numbers or a mask.
+        """
         if isinstance(index, int | np.integer | str):
             return self._make_option(self.find(index))
-        if not isinstance(index, slice):
-            index = np.asarray(index) if np.size(index) else np.empty(0, dtype=np.intp)
-        chosen = np.arange(len(self))[index]
-        arrays = {name: getattr(self, name) for name in self._row_arrays}
-        rows = {
-            name: array[chosen] for name, array in arrays.items() if array is not None
-        }
-        return replace(self, purposes=tuple(self.purposes[i] for i in chosen), **rows)
 
-    def save(self: Any, path: str | Path) -> None:
+        # NumPy takes an empty list for floats, which cannot index.
+        if not isinstance(index, slice) and not np.size(index):
+            index = np.empty(0, dtype=np.intp)
+        elif not isinstance(index, slice):
+            index = np.asarray(index)
+        selected = np.arange(len(self))[index]
+
+        changes: dict[str, Any] = {
+            "purposes": tuple(self.purposes[i] for i in selected)
+        }
+        for name in self._row_arrays:
+            array = getattr(self, name)
+            if array is not None:
+                changes[name] = array[selected]
+        record: Any = self
+        return replace(record, **changes)
+
+    def _make_option(self, number: int) -> T:
+        """Return the option with a number."""
+        raise NotImplementedError
+
+    def save(self, path: str | Path) -> None:
         """Write a safetensors file, completely or not at all; `load_options` reads it."""
         kind, header, arrays = self._describe_file()
         header["provenance"] = self.provenance
         header["purposes"] = [_describe_purpose(purpose) for purpose in self.purposes]
         write_arrays(path, kind, header, arrays)
 
+    def _describe_file(self) -> tuple[str, dict[str, Any], Arrays]:
+        """Return the kind, the header and the arrays of a file of these options."""
+        raise NotImplementedError
+
     def list_labels(self) -> str:
-        """The first labels, for a line of text."""
-        return printable(", ".join(self.labels[:6])) + (
-            ", ..." if len(self) > 6 else ""
-        )
+        """Return the first labels, for a line of text."""
+        text = printable(", ".join(self.labels[:6]))
+        if len(self) > 6:
+            text += ", ..."
+        return text
 
 
 def _describe_purpose(purpose: Purpose) -> dict[str, Any]:
-    """The fields of a purpose that a file keeps, without those that say nothing."""
-    fields = {
-        "label": purpose.label,
-        "index": purpose.index,
-        "sign": purpose.sign,
-        "goal": purpose.goal,
-    }
-    described: dict[str, Any] = {
-        name: value for name, value in fields.items() if value is not None
-    }
+    """Return the fields of a purpose that a file keeps, without those that say nothing."""
+    described: dict[str, Any] = {"label": purpose.label}
+    for name in ("index", "sign", "goal"):
+        number = getattr(purpose, name)
+        if number is not None:
+            described[name] = number
     if not np.isnan(purpose.eigenvalue):
         described["eigenvalue"] = purpose.eigenvalue
     return described
 
 
 def check_purposes(purposes: Sequence[Purpose]) -> tuple[Purpose, ...]:
-    """Purposes, each with a label: ``"option 3"`` for the third where there is none."""
-    for purpose in purposes:
-        check_type(
-            "purposes",
-            purpose,
-            Purpose,
-            "make them with eigenpurposes or Purpose(potential)",
-        )
-    return tuple(
-        p if p.label else replace(p, label=f"option {i}")
-        for i, p in enumerate(purposes, 1)
-    )
+    """Return purposes that all have a label, ``"option 3"`` for the third by default."""
+    checked = []
+    for number, purpose in enumerate(purposes, start=1):
+        remedy = "make them with eigenpurposes or Purpose(potential)"
+        check_type("purposes", purpose, Purpose, remedy)
+        if not purpose.label:
+            purpose = replace(purpose, label=f"option {number}")
+        checked.append(purpose)
+    return tuple(checked)
 
 
-def check_policy(policy: Any, mdp: MDP, ndim: int) -> NDArray[np.integer[Any]]:
-    """A read-only policy of one option ``(S,)`` (`ndim` 1) or several ``(n, S)`` (2)."""
+def _check_policy(policy: Any, mdp: MDP, ndim: int) -> IntegerArray:
+    """Return a read-only policy of one option ``(S,)`` (`ndim` 1) or several ``(n, S)``."""
     checked = readonly(policy)
-    fits = checked.ndim == ndim and checked.shape[-1] == mdp.n_states
-    is_table = fits and checked.dtype.kind in "iu"
-    if not is_table or not ((checked >= TERMINATE) & (checked < mdp.n_actions)).all():
-        shape = f"({mdp.n_states},)" if ndim == 1 else f"(n, {mdp.n_states})"
-        raise ValueError(
-            f"policy must have shape {shape} and actions "
-            f"{TERMINATE}..{mdp.n_actions - 1}, got {describe(checked)}"
-        )
-    return checked
+    has_shape = checked.ndim == ndim and checked.shape[-1] == mdp.n_states
+    if has_shape and checked.dtype.kind in "iu":
+        is_action = (checked >= TERMINATE) & (checked < mdp.n_actions)
+        if is_action.all():
+            return checked
+
+    shape = f"({mdp.n_states},)" if ndim == 1 else f"(n, {mdp.n_states})"
+    raise ValueError(
+        f"policy must have shape {shape} and actions "
+        f"{TERMINATE}..{mdp.n_actions - 1}, got {describe(checked)}"
+    )
 
 
 class TablePolicy:
     """Where options of a table start and end, ``(S,)`` or ``(n, S)`` as the policy."""
 
-    policy: NDArray[np.integer[Any]]
-    initiation = property(
-        lambda self: self.policy >= 0, doc="States where an option may start."
-    )
-    termination = property(
-        lambda self: self.policy < 0, doc="States where an option terminates."
-    )
+    policy: IntegerArray
+
+    @property
+    def initiation(self) -> BoolArray:
+        """States where an option may start."""
+        return self.policy >= 0
+
+    @property
+    def termination(self) -> BoolArray:
+        """States where an option terminates."""
+        return self.policy < 0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Option(Record, OptionFields, TablePolicy):
     """One option in a table: initiation set, policy and termination set (Section 2.2).
 
-    Attributes
+    Parameters
     ----------
     mdp : MDP
         The dynamics it was computed for.
-    policy : ndarray of shape (S,)
+    policy : array of shape (S,)
         Action in each state, TERMINATE (-1) where the option ends.
-    value : ndarray of shape (S,)
+    value : array of shape (S,)
         Intrinsic return v(s) that the option still obtains from each state.
     purpose : Purpose
-        What it was computed for; `label`, `eigenvalue`, `index`, `sign` and `goal` are those of its purpose.
+        What it was computed for. The option's `label`, `eigenvalue`, `index`, `sign` and
+        `goal` are those of its purpose.
 
     Examples
     --------
@@ -295,14 +347,14 @@ class Option(Record, OptionFields, TablePolicy):
     """
 
     mdp: MDP
-    policy: NDArray[np.integer[Any]]
-    value: NDArray[np.float64]
+    policy: IntegerArray
+    value: FloatArray
     purpose: Purpose
 
     def __post_init__(self) -> None:
         check_type("mdp", self.mdp, MDP, "make one with maze, from_env or MDP(table)")
         check_type("purpose", self.purpose, Purpose, "make one with Purpose(potential)")
-        policy = check_policy(self.policy, self.mdp, ndim=1)
+        policy = _check_policy(self.policy, self.mdp, ndim=1)
         value = readonly(self.value, np.float64)
         if value.shape != policy.shape:
             raise ValueError(f"value must have shape {policy.shape}, got {value.shape}")
@@ -310,42 +362,43 @@ class Option(Record, OptionFields, TablePolicy):
 
     @cached_property
     def mean_length(self) -> float:
-        """Expected number of steps until it terminates, averaged over the states where it may start."""
-        return float(
-            compute_lengths(self.mdp, self.policy).sum() / max(self.initiation.sum(), 1)
-        )
+        """Expected steps until it terminates, averaged over where it may start."""
+        lengths = compute_lengths(self.mdp, self.policy)
+        n_starts = max(self.initiation.sum(), 1)
+        return float(lengths.sum() / n_starts)
 
     def act(self, state: int) -> int:
-        """The action in a state, or TERMINATE."""
+        """Return the action in a state, or TERMINATE."""
         return int(self.policy[check_state(state, len(self.policy))])
 
     def __repr__(self) -> str:
-        starts = (
-            f"may start in {int(self.initiation.sum())} of {len(self.policy)} states"
+        n_starts = int(self.initiation.sum())
+        return (
+            f"Option({printable(self.label)}: may start in {n_starts} of "
+            f"{len(self.policy)} states, mean length {self.mean_length:.3g})"
         )
-        return f"Option({printable(self.label)}: {starts}, mean length {self.mean_length:.3g})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OptionSet(Record, OptionSequence[Option], TablePolicy):
     """An ordered sequence of options in one table, with their provenance.
 
-    Index by number or label for an `Option`, by slice, numbers or mask for another set; ``+`` concatenates, `save`
-    writes a file. All arrays are read-only.
+    Index it by number or label for an `Option`, by a slice, numbers or a mask for another
+    set. ``+`` concatenates two sets, `save` writes a file. All arrays are read-only.
 
-    Attributes
+    Parameters
     ----------
     mdp : MDP
         The dynamics they were computed for.
-    policy : ndarray of shape (n, S)
+    policy : array of shape (n, S)
         Actions; TERMINATE (-1) where an option ends and may not start.
-    value : ndarray of shape (n, S), default=zeros
-        Intrinsic values.
+    value : array of shape (n, S), default=None
+        Intrinsic values. None: zeros.
     purposes : sequence of Purpose, default=()
-        One per option; by default options are called ``"option 1"`` and so on.
+        One per option. By default options are called ``"option 1"`` and so on.
     provenance : dict, default={}
-        Method and settings, as they go into the file. ``"dynamics": "estimated"`` says that the table was estimated
-        from samples; `check` then compares sizes only.
+        Method and settings, as they go into the file. ``"dynamics": "estimated"`` says
+        that the table was estimated from samples; `check` then compares sizes only.
 
     Examples
     --------
@@ -358,8 +411,9 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
     """
 
     mdp: MDP
-    policy: NDArray[np.integer[Any]]
-    value: NDArray[np.float64] = None  # type: ignore[assignment]
+    policy: IntegerArray
+    # Only the constructor sees None.
+    value: FloatArray = None  # type: ignore[assignment]
     purposes: Sequence[Purpose] = ()
     provenance: dict[str, Any] = field(default_factory=dict)
     _row_arrays = ("policy", "value")
@@ -367,41 +421,65 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
     def __post_init__(self) -> None:
         check_type("mdp", self.mdp, MDP, "make one with maze, from_env or MDP(table)")
         check_type("provenance", self.provenance, dict, "give names and values")
-        policy = check_policy(self.policy, self.mdp, ndim=2)
-        value = readonly(
-            np.zeros(policy.shape) if self.value is None else self.value, np.float64
-        )
-        purposes = check_purposes(
-            tuple(self.purposes) or (Purpose(None),) * len(policy)
-        )
+        policy = _check_policy(self.policy, self.mdp, ndim=2)
+
+        if self.value is None:
+            value = readonly(np.zeros(policy.shape))
+        else:
+            value = readonly(self.value, np.float64)
+        purposes = tuple(self.purposes)
+        if not purposes:
+            purposes = (Purpose(None),) * len(policy)
+        purposes = check_purposes(purposes)
+
         if value.shape != policy.shape or len(purposes) != len(policy):
-            sizes = f"{value.shape} and {len(purposes)}"
             raise ValueError(
-                f"value and purposes must fit {policy.shape} options and states, got {sizes}"
+                f"value and purposes must fit {policy.shape} options and states, "
+                f"got {value.shape} and {len(purposes)}"
             )
         set_fields(self, {"policy": policy, "value": value, "purposes": purposes})
 
-    n_states = property(lambda self: self.mdp.n_states, doc="Number of states.")
-    n_actions = property(
-        lambda self: self.mdp.n_actions, doc="Number of primitive actions."
-    )
+    @property
+    def n_states(self) -> int:
+        """Number of states."""
+        return self.mdp.n_states
+
+    @property
+    def n_actions(self) -> int:
+        """Number of primitive actions."""
+        return self.mdp.n_actions
 
     @cached_property
-    def mean_length(self) -> NDArray[np.float64]:
-        """``(n,)`` expected steps until each option terminates, averaged over the states where it may start."""
+    def mean_length(self) -> FloatArray:
+        """Expected steps ``(n,)`` of each option, averaged over where it may start."""
         return readonly([option.mean_length for option in self], np.float64)
 
-    def choices(self, state: int) -> NDArray[np.integer[Any]]:
-        """``(n,)`` the action of every option in a state, or TERMINATE."""
+    def choices(self, state: int) -> IntegerArray:
+        """Return the action ``(n,)`` of every option in a state, or TERMINATE."""
         return self.policy[:, check_state(state, self.n_states)]
 
     def follow(
-        self, option: int | str, state: int, rng: Any = None, max_steps: int = 100_000
+        self,
+        option: int | str,
+        state: int,
+        rng: Randomness | None = None,
+        max_steps: int = 100_000,
     ) -> NDArray[np.int64]:
-        """States visited by an option until it terminates, the first one included.
+        """Return the states that an option visits until it terminates.
 
-        `option` is its number or label, `rng` draws the outcomes of stochastic dynamics, and `max_steps` interrupts it.
+        Parameters
+        ----------
+        option : int or str
+            Number or label of the option.
+        state : int
+            First state, which is part of the result.
+        rng : int, Generator or None, default=None
+            Draws the outcomes of stochastic dynamics. None: a random seed.
+        max_steps : int, default=100,000
+            Number of steps after which the option is stopped.
 
+        Examples
+        --------
         >>> import eigenoptions as eo
         >>> eo.discover(eo.maze("S..."), 2).follow("e2+", 3).tolist()
         [3, 2, 1, 0]
@@ -418,21 +496,32 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
         return np.array(states, dtype=np.int64)
 
     def check(self, mdp: Any) -> None:
-        """Raise ValueError unless these options were computed for this MDP, or for one like this environment's.
+        """Raise ValueError unless these options were computed for an MDP.
 
-        Of a table that was estimated from samples only the sizes are compared.
+        `mdp` may also be an environment; then its dynamics are compared. Of a table that
+        was estimated from samples only the sizes are compared.
         """
         if not isinstance(mdp, MDP):
             environment_checks.find("dynamics")(self, mdp)
             return
-        same = (self.n_states, self.n_actions) == (mdp.n_states, mdp.n_actions)
-        if same and self.provenance.get("dynamics") != "estimated":
-            same = self.mdp.fingerprint == mdp.fingerprint
-        if not same:
-            wrong = f"options of {self.mdp!r}, not of {mdp!r}"
+
+        fits = (self.n_states, self.n_actions) == (mdp.n_states, mdp.n_actions)
+        if fits and not self._is_estimated():
+            fits = self.mdp.fingerprint == mdp.fingerprint
+        if not fits:
             raise ValueError(
-                f"options of another state space: {wrong}; discover options on it"
+                f"options of another state space: options of {self.mdp!r}, "
+                f"not of {mdp!r}; discover options on it"
             )
+
+    def _is_estimated(self) -> bool:
+        """Return whether the table was estimated from samples."""
+        return self.provenance.get("dynamics") == "estimated"
+
+    def _make_option(self, number: int) -> Option:
+        return Option(
+            self.mdp, self.policy[number], self.value[number], self.purposes[number]
+        )
 
     def _describe_file(self) -> tuple[str, dict[str, Any], Arrays]:
         """Policies and values (n, S), and the MDP with its table in csr format."""
@@ -463,57 +552,67 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
             arrays["mdp.states"] = np.frombuffer(states.encode(), dtype=np.uint8)
         return "options", header, arrays
 
-    def _make_option(self, i: int) -> Option:
-        return Option(self.mdp, self.policy[i], self.value[i], self.purposes[i])
-
     def __add__(self, other: OptionSet) -> OptionSet:
-        """Both sets, one after the other; both must be options of the same state space."""
+        """Return both sets, one after the other; they must have the same state space."""
         if not isinstance(other, OptionSet):
             return NotImplemented
+
         # Of a table that was estimated and an exact one, the exact one stays.
-        exact, second = (
-            (other, self)
-            if self.provenance.get("dynamics") == "estimated"
-            else (self, other)
-        )
-        second.check(exact.mdp)
-        moves, others = exact.mdp.successors, second.mdp.successors
-        if moves is not None and others is not None:
-            # An action that was never tried stays in an estimated table.
-            stay = np.arange(exact.n_states)[:, None]
-            if np.any((moves != others) & (moves != stay) & (others != stay)):
-                raise ValueError(
-                    "options of different environments: their actions lead elsewhere"
-                )
+        kept = self
+        dropped = other
+        if self._is_estimated():
+            kept = other
+            dropped = self
+        dropped.check(kept.mdp)
+        _check_same_moves(kept.mdp, dropped.mdp)
+
         provenance = self.provenance
         if other.provenance != provenance:
-            provenance = {"joined": [provenance, other.provenance]}
-            if "dynamics" in second.provenance:
-                provenance["dynamics"] = second.provenance["dynamics"]
-        both = {
-            name: np.concatenate([getattr(o, name) for o in (self, other)])
-            for name in self._row_arrays
-        }
+            provenance = {"joined": [self.provenance, other.provenance]}
+            if "dynamics" in dropped.provenance:
+                provenance["dynamics"] = dropped.provenance["dynamics"]
         return OptionSet(
-            exact.mdp,
-            **both,
+            kept.mdp,
+            np.concatenate([self.policy, other.policy]),
+            np.concatenate([self.value, other.value]),
             purposes=(*self.purposes, *other.purposes),
             provenance=provenance,
         )
 
     def __repr__(self) -> str:
-        n = len(self)
-        return f"OptionSet({n} option{'s' * (n != 1)} on {self.n_states} states: {self.list_labels()})"
+        return (
+            f"OptionSet({count_noun(len(self), 'option')} on {self.n_states} states: "
+            f"{self.list_labels()})"
+        )
 
     def __str__(self) -> str:
         coords = self.mdp.coords
         if coords is None:
             return repr(self)
-        drawn, used = [], ""
+
+        parts = []
+        used = ""
         for option in self[:6]:
             moves = find_moves(coords, option.policy, self.mdp.most_likely_successors)
             glyphs = draw_arrows(option.policy, moves)
-            drawn.append(f"{printable(option.label)}\n{draw_map(coords, glyphs)}")
+            parts.append(f"{printable(option.label)}\n{draw_map(coords, glyphs)}")
             used += "".join(glyphs)
-        key = printable(explain_glyphs(used, self.mdp.legend))
-        return "\n\n".join([*drawn, *filter(None, [key]), repr(self)])
+
+        legend = printable(explain_glyphs(used, self.mdp.legend))
+        if legend:
+            parts.append(legend)
+        parts.append(repr(self))
+        return "\n\n".join(parts)
+
+
+def _check_same_moves(first: MDP, second: MDP) -> None:
+    """Raise ValueError if the actions of two deterministic tables lead elsewhere."""
+    if first.successors is None or second.successors is None:
+        return
+    # An action that was never tried stays in an estimated table.
+    stays = np.arange(first.n_states)[:, None]
+    was_tried = (first.successors != stays) & (second.successors != stays)
+    if np.any(was_tried & (first.successors != second.successors)):
+        raise ValueError(
+            "options of different environments: their actions lead elsewhere"
+        )
