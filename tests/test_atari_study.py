@@ -15,24 +15,19 @@ pytest.importorskip("ale_py")
 from eigenoptions.atari import Emulator, Ram
 from eigenoptions.spectra import Spectrum
 from reproduction import atari
+from reproduction.atari.collection import Collection, load_collection
+from reproduction.atari.game_graph import explore_game
 from reproduction.atari.games import GAMES, get_game, load_starts
 from reproduction.atari.measures import (
     compare_with_random,
     count_meetings,
     find_reliable,
     mean_agreement,
-    measure,
+    measure_rollouts,
 )
-from reproduction.atari.rollouts import (
-    Rollouts,
-    explore_game,
-    look_ahead,
-    roll_out,
-    round_to_grid,
-)
+from reproduction.atari.rollouts import Rollouts, look_ahead, roll_out, round_to_grid
 from reproduction.atari.settings import Kind, Variant, make_variants
 from reproduction.atari.stored import RESULTS, load_results
-from reproduction.atari.study import Collection, load_collection
 from reproduction.experiment import load_experiment
 from reproduction.experiments.montezumarevenge import GOALS
 
@@ -181,7 +176,7 @@ def make_log(paths: Any, length: Any = None) -> Rollouts:
 
 def test_measures_of_a_path_are_those_by_hand() -> None:
     path = [[0], [8], [16], [40], [41], [42], [42], [60]]
-    row = measure(make_log([path]), get_game("Freeway")).iloc[0]
+    row = measure_rollouts(make_log([path]), get_game("Freeway")).iloc[0]
     assert row.dwell == 0.75  # 41 and 42 are one place: 40..43
     assert (row.settles, row.arrives, row.x, row.away, row.region) == (
         1,
@@ -194,13 +189,13 @@ def test_measures_of_a_path_are_those_by_hand() -> None:
 
 
 def test_measures_of_lost_lives_and_ties() -> None:
-    table = measure(
+    table = measure_rollouts(
         make_log([[[30, 30]] * 10] * 3, length=[10, 7, 3]), get_game("MsPacman")
     )
     np.testing.assert_allclose(table.dwell, [1.0, 0.4, 0.0])
     assert table.died.tolist() == [0, 1, 1]
     assert table.x.isna().tolist() == [False, False, True]
-    first = measure(
+    first = measure_rollouts(
         make_log([[[0]] * 4 + [[90], [20], [20], [90]]]), get_game("Freeway")
     )
     assert first.x.tolist() == [90]

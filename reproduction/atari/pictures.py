@@ -1,46 +1,52 @@
-"""The options that figures show, and pictures and clips of them (paper, Figures 8 to 10)."""
+"""The options that figures show, and pictures and clips of them (Figures 8 to 10)."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.ndimage import gaussian_filter
 from scipy.spatial.distance import cdist
 
 from eigenoptions.atari import Emulator
+from eigenoptions.atari.emulator import Bytes
 from eigenoptions.plots import save_clip
 from reproduction.atari.games import get_game, load_starts
 from reproduction.atari.measures import FAR, OPTION, get_points
 from reproduction.drawing import make_graphs
 from reproduction.lab import Data
 
+# Which options are shown
+
 
 def choose_highlights(rollouts: pd.DataFrame) -> pd.DataFrame:
-    """The options of the first collection that figures and clips show, chosen by rule.
+    """The options of the first collection that figures and clips show, by a rule.
 
-    Four are singular options of the first variant, four of the last one (see `choose_apart`); a random walk follows.
+    Four are singular options of the first variant, four of the last one (see
+    `choose_apart`); a random walk follows.
     """
     table = rollouts[rollouts.collection == rollouts.collection.iloc[0]]
-    main, singular = table.variant.iloc[0], table[table.kind == "singular"]
-    shown = dict.fromkeys((main, table.variant.iloc[-1]))
+    first = table.variant.iloc[0]
+    last = table.variant.iloc[-1]
+    shown = [first] if first == last else [first, last]
+
+    singular = table[table.kind == "singular"]
     parts = [choose_apart(singular[singular.variant == variant]) for variant in shown]
     walks = table[(table.kind == "walk") & (table.start == 0)]
-    chosen = pd.concat(
-        [*parts, walks[:1].assign(reason="a random walk")], ignore_index=True
-    )
-    number, best = (
-        chosen.direction.astype(str),
-        np.where(chosen.variant == main, "", " best"),
-    )
-    labels = "#" + number + np.where(chosen.sign > 0, "+", "-") + best
+    parts.append(walks[:1].assign(reason="a random walk"))
+    chosen = pd.concat(parts, ignore_index=True)
+
+    number = chosen.direction.astype(str)
+    sign = np.where(chosen.sign > 0, "+", "-")
+    best = np.where(chosen.variant == first, "", " best")
+    labels = "#" + number + sign + best
     labels = labels.where(chosen.kind == "singular", "walk " + number)
     columns = [
         "variant",
@@ -59,96 +65,115 @@ def choose_highlights(rollouts: pd.DataFrame) -> pd.DataFrame:
 def choose_apart(
     table: pd.DataFrame, n: int = 4, min_distance: float = 24.0
 ) -> pd.DataFrame:
-    """Up to n roll-outs that end away from their start and from each other, one per option.
+    """Roll-outs that end away from their start and from each other, one per option.
 
-    They come in order of the number of starts from which the option settles near that place, and of dwell.
+    They come in order of the number of starts from which the option settles near that
+    place, and of dwell.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Roll-outs.
+    n : int, default=4
+        How many, at most.
+    min_distance : float, default=24.0
+        Least distance between the places of two options.
     """
-    points, option = (
-        get_points(table),
-        table.groupby(OPTION, sort=False).ngroup().to_numpy(),
-    )
-    near = (
-        (cdist(points, points) < FAR)
-        & (option[:, None] == option)
-        & (table.settles.to_numpy() > 0)
-    )
-    support = near.sum(axis=1) * (table.settles > 0)
+    points = get_points(table)
+    settles = table.settles.to_numpy() > 0
+    option = table.groupby(OPTION, sort=False).ngroup().to_numpy()
+
+    # From how many starts the same option settles near the place of each roll-out.
+    is_same_option = option[:, None] == option
+    is_near = cdist(points, points) < FAR
+    support = (is_near & is_same_option & settles).sum(axis=1) * settles
+
     order = np.lexsort((table.direction, -table.dwell, -support))
+    is_away = table.away.to_numpy()[order] >= FAR
     taken: list[int] = []
-    for i in order[table.away.to_numpy()[order] >= FAR]:
-        apart = cdist(points[[i]], points[taken]).min(initial=np.inf) >= min_distance
-        if len(taken) < n and option[i] not in option[taken] and apart:
+    for i in order[is_away]:
+        nearest = cdist(points[[i]], points[taken]).min(initial=np.inf)
+        is_new = option[i] not in option[taken]
+        if len(taken) < n and is_new and nearest >= min_distance:
             taken.append(i)
-    text = f"settles here from {{}} of {table.start.nunique()} starts"
-    reasons = [text.format(n) if n else "does not settle" for n in support.iloc[taken]]
+
+    n_starts = table.start.nunique()
+    reasons = [_name_support(n_settled, n_starts) for n_settled in support[taken]]
     return table.iloc[taken].assign(reason=reasons)
 
 
+def _name_support(n_settled: int, n_starts: int) -> str:
+    """Why an option is shown."""
+    if n_settled == 0:
+        return "does not settle"
+    return f"settles here from {n_settled} of {n_starts} starts"
+
+
+# Figures
+
+
 def draw_highlights(data: Data, *, game: str) -> Figure:
-    """Where highlighted options end, on the game's screen; beside it their heights (Freeway), or some of them."""
-    known, highlights = get_game(game), data["highlights"]
+    """Where highlighted options end, on the game's screen.
+
+    Beside it are the heights of the chicken in Freeway, and some options elsewhere.
+    """
+    known = get_game(game)
+    highlights = data["highlights"]
     traces = dict(iter(data["traces"].groupby("label", sort=False)))
     first = highlights[highlights.variant == highlights.variant.iloc[0]]
     singular = first[first.kind == "singular"]
     paths = {label: get_points(traces[label]) for label in singular.label}
-    picture, axes = make_graphs(
-        2 if game == "Freeway" else 1 + min(3, len(paths)), columns=4
-    )
-    picture.set_figheight(2.6)
+
+    n_axes = 2 if game == "Freeway" else 1 + min(3, len(paths))
+    figure, (left, *others) = make_graphs(n_axes, columns=4)
+    figure.set_figheight(2.6)
     if paths:
         late = np.concatenate([path[len(path) // 2 :] for path in paths.values()])
-        draw_heat_map(
-            axes[0],
-            get_screen(highlights, game, 0),
-            known.to_screen(late),
-            "where options end",
-        )
+        screen = get_screen(highlights, game, 0)
+        draw_heat_map(left, screen, known.to_screen(late), "where options end")
+
     if game == "Freeway":
-        shown = [*paths, *highlights[highlights.kind == "walk"].label]
-        draw_height_histograms(axes[1], {label: traces[label].x for label in shown})
+        walks = highlights[highlights.kind == "walk"].label
+        heights = {label: traces[label].x for label in [*paths, *walks]}
+        draw_height_histograms(others[0], heights)
     else:
-        for ax, label, start in zip(
-            axes[1:], singular.label, singular.start, strict=False
-        ):
-            draw_heat_map(
-                ax,
-                get_screen(highlights, game, start),
-                known.to_screen(paths[label]),
-                label,
-            )
-    return picture
+        for ax, option in zip(others, singular.itertuples(), strict=False):
+            screen = get_screen(highlights, game, option.start)
+            places = known.to_screen(paths[option.label])
+            draw_heat_map(ax, screen, places, option.label)
+    return figure
 
 
-def draw_heat_map(
-    ax: Axes, screen: NDArray[np.uint8], places: ArrayLike, title: str = ""
-) -> None:
-    """Draw the share of time that the player was at each of its places ``(N, 2)``, pixels (x, y), over a screen."""
-    height, width = screen.shape[:2]
-    grey = screen.astype(float) / 255 @ [0.3, 0.59, 0.11]
-    picture = np.repeat((0.65 + 0.35 * grey)[:, :, None], 3, axis=2)
+def draw_heat_map(ax: Axes, screen: Bytes, places: ArrayLike, title: str = "") -> None:
+    """Draw the share of time that the player was at each place over a screen.
+
+    `places` ``(N, 2)`` are pixels (x, y).
+    """
+    height, width, _ = screen.shape
     x, y = np.clip(np.asarray(places), 0, [width - 1, height - 1]).astype(int).T
-    time = np.bincount(y * width + x, minlength=height * width).reshape(
-        height, width
-    ) / len(x)
-    # The player is about six pixels wide. The square root makes rare places visible too.
+    n_visits = np.bincount(y * width + x, minlength=height * width)
+    time = n_visits.reshape(height, width) / len(x)
+
+    # The player is about six pixels wide. The square root makes rare places visible.
     strength = np.sqrt(gaussian_filter(time, 3.0))
     strength /= strength.max()
+    heat = colormaps["inferno"](1 - 0.85 * strength)[:, :, :3]
     cover = np.clip(1.6 * strength, 0, 1)[:, :, None]
-    ax.imshow(
-        (1 - cover) * picture
-        + cover * colormaps["inferno"](1 - 0.85 * strength)[:, :, :3]
-    )
+
+    brightness = screen.astype(float) / 255 @ [0.3, 0.59, 0.11]
+    pale = np.repeat((0.65 + 0.35 * brightness)[:, :, None], 3, axis=2)
+    ax.imshow((1 - cover) * pale + cover * heat)
     ax.set(title=title)
     ax.set_axis_off()
 
 
-def draw_height_histograms(ax: Axes, heights: dict[str, NDArray[Any]]) -> None:
-    """Share of the time that the chicken was at each height, one line per option (Figure 8, right)."""
+def draw_height_histograms(ax: Axes, heights: Mapping[str, ArrayLike]) -> None:
+    """Share of the time that the chicken was at each height (Figure 8, right)."""
     edges = np.arange(0, 264, 8)
     for i, (label, values) in enumerate(heights.items()):
-        share = np.histogram(values, edges)[0] / len(values)
+        counts, _ = np.histogram(values, edges)
         ax.stairs(
-            share,
+            counts / np.size(values),
             edges,
             orientation="horizontal",
             label=label,
@@ -164,32 +189,63 @@ def draw_height_histograms(ax: Axes, heights: dict[str, NDArray[Any]]) -> None:
     ax.legend()
 
 
-def get_screen(highlights: pd.DataFrame, game: str, start: int) -> NDArray[np.uint8]:
-    """The screen at a start of the first collection; white where ale-py is not installed."""
+def get_screen(highlights: pd.DataFrame, game: str, start: int) -> Bytes:
+    """The screen at a start of the first collection.
+
+    It is white where ale-py is not installed.
+    """
     try:
         emulator = Emulator(game)
     except ImportError:
         return np.full((210, 160, 3), 255, dtype=np.uint8)
-    emulator.replay(load_starts(game, highlights.collection.iloc[0])[start])
+    starts = load_starts(game, highlights.collection.iloc[0])
+    emulator.replay(starts[start])
     return emulator.screen()
+
+
+# Clips
 
 
 def save_clips(
     data: Data, game: str, folder: Path, frames: int = 600, every: int = 3
-) -> list[Any]:
-    """Write a clip of each highlighted option; returns their files, labels and why they are shown."""
-    emulator, clips = Emulator(game), []
+) -> list[tuple[str, str, str]]:
+    """Write a clip of each highlighted option.
+
+    Parameters
+    ----------
+    data : mapping
+        The tables of a study.
+    game : str
+        Name of the game.
+    folder : Path
+        Where to write.
+    frames : int, default=600
+        Frames of a clip, at most.
+    every : int, default=3
+        One picture for so many frames.
+
+    Returns
+    -------
+    list of tuples of str
+        File, label and why it is shown.
+    """
+    emulator = Emulator(game)
+    clips = []
     for option in data["highlights"].itertuples():
         emulator.replay(load_starts(game, option.collection)[option.start])
-        film = [emulator.screen()]
+        pictures = [emulator.screen()]
         trace = data["traces"][data["traces"].label == option.label]
-        for t, action in enumerate(trace.action[:frames]):
+        for frame, action in enumerate(trace.action[:frames], start=1):
             emulator.act(int(action))
-            if t % every == every - 1:
-                film.append(emulator.screen())
+            if frame % every == 0:
+                pictures.append(emulator.screen())
+
         name = option.label.lower().replace("+", " plus").replace("-", " minus")
         file = re.sub(r"[^a-z0-9]+", "-", name).strip("-") + ".gif"
-        save_clip(film, folder / file, fps=60 / every)
-        text = f"{option.variant}: {option.reason}. Start {option.start}, score {option.score:g}."
+        save_clip(pictures, folder / file, fps=60 / every)
+        text = (
+            f"{option.variant}: {option.reason}. Start {option.start}, score "
+            f"{option.score:g}."
+        )
         clips.append((file, option.label, text))
     return clips

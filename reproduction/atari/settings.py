@@ -1,4 +1,4 @@
-"""Settings of the Atari studies: which options are made in which way, and how many of them are followed."""
+"""Settings of the Atari studies: which options are made how, and how many."""
 
 from __future__ import annotations
 
@@ -10,163 +10,212 @@ PLANNED = "frame skip 8, planned with gamma 0.9"
 
 
 class Kind(NamedTuple):
-    """Options of one kind, `n` (None: all) of each of some bases, evenly spaced or those of one `end`.
+    """Options of one kind.
 
-    ========= ========================================================================================================
+    ========= =====================================================================
     singular  right singular vectors of T, non-zero values only, both signs
-    random    random orthonormal directions on the features that ever changed, both signs
-    rows      rows of V instead of its columns, as the published program takes them; one sign
-    published the same with the other fault of that program, rewards relative to another state
+    random    random orthonormal directions on the features that ever changed, both
+              signs
+    rows      rows of V instead of its columns, as the published program takes them;
+              one sign
+    published the same with the other fault of that program, rewards relative to
+              another state
     constant  each action all the time
     walk      uniformly random walks
-    ========= ========================================================================================================
+    ========= =====================================================================
+
+    Attributes
+    ----------
+    name : str
+        The kind.
+    n : int, optional
+        How many directions of each basis, evenly spaced; by default all.
+    bases : int, default=1
+        How many bases.
+    end : {"", "small", "large"}
+        Take those of the smallest or of the largest singular values instead.
     """
 
     name: str
     n: int | None = None
     bases: int = 1
-    end: str = ""  # "small" or "large" singular values
+    end: str = ""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to make options of a game and to follow them."""
+    """One way to make options of a game and to follow them.
+
+    Attributes
+    ----------
+    name : str
+        Name of the variant.
+    kinds : tuple of Kind
+        The options.
+    frames : int
+        Length of a roll-out.
+    code : str, default="bits"
+        Code of the memory, see `Ram`.
+    frame_skip : int, default=1
+        Frames for which an action is repeated.
+    slow : bool, default=False
+        Whether directions are slow features of the bytes of lasting influence.
+    graph_states : int, default=0
+        States of the game graph on which options are planned; with 0 options look one
+        step ahead.
+    n_starts : int, default=6
+        Starts from which options are followed.
+    published_starts : bool, default=False
+        Whether the starts are those of the authors.
+    collections : tuple of int, default=(1, 2, 3)
+        Seeds of the collections of transitions.
+    long : bool, default=False
+        Whether these are long roll-outs of Freeway, from the first start, for points
+        and heights.
+    transitions, max_episode_frames : int
+        Size of a collection with frame skip 1, see `collect_ram`.
+    decisions : int
+        Size of a collection with another frame skip, see `play_randomly`.
+    """
 
     name: str
     kinds: tuple[Kind, ...]
-    frames: int  # of a roll-out
-    code: str = "bits"  # of memory, see `Ram`
-    frame_skip: int = 1  # frames for which an action is repeated
-    slow: bool = False  # directions are slow features of the bytes of lasting influence
-    graph_states: int = (
-        0  # of the game graph on which options are planned; 0: they look one step ahead
-    )
-    n_starts: int = 6  # from which options are followed
-    published_starts: bool = False  # the starts are those of the authors
-    collections: tuple[int, ...] = (1, 2, 3)  # of transitions: their seeds
-    long: bool = (
-        False  # long roll-outs of Freeway, from the first start, for points and heights
-    )
-    transitions: int = 25_000  # of a collection with frame skip 1, see `collect_ram`
+    frames: int
+    code: str = "bits"
+    frame_skip: int = 1
+    slow: bool = False
+    graph_states: int = 0
+    n_starts: int = 6
+    published_starts: bool = False
+    collections: tuple[int, ...] = (1, 2, 3)
+    long: bool = False
+    transitions: int = 25_000
     max_episode_frames: int = 10_000
-    decisions: int = (
-        9_000  # of a collection with another frame skip, see `play_randomly`
-    )
+    decisions: int = 9_000
 
 
 def make_variants(game: str, size: str = "full") -> list[Variant]:
-    """The variants of the study of a game at a size; the first is the main one.
+    """The variants of the study of a game; the first is the main one.
 
-    ``"default"``: the settings that work best of those tried, some minutes on two cores; ``"paper"``: the paper's
-    protocol in a small run; ``"full"``: the paper's protocol and all variants, up to an hour, the one to judge by;
-    ``"quick"``: seconds, to check that everything works.
+    Parameters
+    ----------
+    game : str
+        Name of the game.
+    size : {"default", "paper", "full", "quick"}
+        ``"default"`` has the settings that work best of those tried, and takes some
+        minutes on two cores. ``"paper"`` is the paper's protocol in a small run.
+        ``"full"`` is the paper's protocol and all variants, up to an hour; judge by
+        this one. ``"quick"`` takes seconds and checks that everything works.
     """
-    best = make_best_variant(game)
     if size == "default":
-        return [replace(best, kinds=(*best.kinds, Kind("constant"), Kind("walk", 8)))]
+        best = make_best_variant(game)
+        kinds = (*best.kinds, Kind("constant"), Kind("walk", 8))
+        return [replace(best, kinds=kinds)]
     if size == "paper":
-        variants = [Variant("paper", make_kinds(8, 4, 1, 4, walks=8), 160)]
-        if game == "Freeway":
-            variants += make_long_variants(make_kinds(24, 5, 2, 32, walks=4), 2_048)
-        return [replace(variant, collections=(1,)) for variant in variants]
+        return make_paper_variants(game)
     if size == "quick":
-        variants = [Variant("paper", make_kinds(3, 2, 1, 2, walks=2), 40)]
-        if game == "Freeway":
-            variants += make_long_variants(make_kinds(2, 2, 1, 2, walks=2), 60)
-        some = (Kind("singular", 2, end="small"), Kind("random", 1, bases=2))
-        variants.append(
-            replace(
-                best, kinds=some, frames=40, graph_states=min(best.graph_states, 60)
-            )
-        )
-        small = {
-            "transitions": 300,
-            "max_episode_frames": 300,
-            "decisions": 200,
-            "n_starts": 2,
-        }
-        return [replace(variant, collections=(1,), **small) for variant in variants]
+        return make_quick_variants(game)
     return make_full_variants(game)
 
 
 def make_best_variant(game: str) -> Variant:
-    """The settings that work best of those tried (docs/atari.md): slow features, planned on a graph of the game.
+    """The settings that work best of those tried (docs/atari.md).
 
-    In Freeway, where nothing but cars stands in the way, looking one step ahead works.
+    They are slow features, planned on a graph of the game. In Freeway, where nothing
+    but cars stands in the way, looking one step ahead works.
     """
-    slow, states = (
-        Kind("singular", 12, end="small"),
-        4_000 if game == "MsPacman" else 2_000,
-    )
+    slowest = Kind("singular", 12, end="small")
     if game == "Freeway":
-        kinds = (slow, Kind("random", 3, bases=10))
-        return Variant(f"frame skip 8, {SLOW}", kinds, 800, frame_skip=8, slow=True)
-    kinds = (slow, Kind("random", 6, bases=10))
+        return Variant(
+            name=f"frame skip 8, {SLOW}",
+            kinds=(slowest, Kind("random", 3, bases=10)),
+            frames=800,
+            frame_skip=8,
+            slow=True,
+        )
     return Variant(
-        f"{PLANNED}, {SLOW}", kinds, 320, frame_skip=8, slow=True, graph_states=states
+        name=f"{PLANNED}, {SLOW}",
+        kinds=(slowest, Kind("random", 6, bases=10)),
+        frames=320,
+        frame_skip=8,
+        slow=True,
+        graph_states=4_000 if game == "MsPacman" else 2_000,
     )
 
 
-def make_kinds(
-    singular: int, bases: int, n: int, published: int, *, walks: int
-) -> tuple[Kind, ...]:
-    """Numbers of options of each kind that are followed from every start, not counting signs."""
-    directions = (
-        Kind("singular", singular),
-        Kind("random", n, bases),
-        Kind("published", published),
+def make_paper_variants(game: str) -> list[Variant]:
+    """The paper's protocol with few options and one collection."""
+    kinds = make_kinds(singular=8, bases=4, random=1, published=4, walks=8)
+    variants = [Variant("paper", kinds, 160)]
+    if game == "Freeway":
+        kinds = make_kinds(singular=24, bases=5, random=2, published=32, walks=4)
+        variants += make_long_variants(kinds, 2_048)
+    return [replace(variant, collections=(1,)) for variant in variants]
+
+
+def make_quick_variants(game: str) -> list[Variant]:
+    """The paper's protocol and the best settings in seconds."""
+    kinds = make_kinds(singular=3, bases=2, random=1, published=2, walks=2)
+    variants = [Variant("paper", kinds, 40)]
+    if game == "Freeway":
+        kinds = make_kinds(singular=2, bases=2, random=1, published=2, walks=2)
+        variants += make_long_variants(kinds, 60)
+
+    best = make_best_variant(game)
+    variants.append(
+        replace(
+            best,
+            kinds=(Kind("singular", 2, end="small"), Kind("random", 1, bases=2)),
+            frames=40,
+            graph_states=min(best.graph_states, 60),
+        )
     )
-    return *directions, Kind("constant"), Kind("walk", walks)
-
-
-def make_long_variants(kinds: tuple[Kind, ...], frames: int) -> list[Variant]:
-    """Long roll-outs of Freeway; with bytes, what climbs the road is among the smallest singular values."""
-    last = (Kind("singular", 8, end="small"), Kind("random", 1, bases=10))
-    long = Variant("paper", kinds, frames, long=True)
-    return [long, replace(long, name="bytes", kinds=last, code="bytes")]
+    return [
+        replace(
+            variant,
+            collections=(1,),
+            transitions=300,
+            max_episode_frames=300,
+            decisions=200,
+            n_starts=2,
+        )
+        for variant in variants
+    ]
 
 
 def make_full_variants(game: str) -> list[Variant]:
     """The paper's protocol, and what is tried beside it.
 
-    The others were chosen after a trial on one other collection per game, with other starts, measures and program.
-    There are fewer directions where roll-outs share less: in Freeway equal states are common, in Montezuma's Revenge
-    rare.
+    The others were chosen after a trial on one other collection per game, with other
+    starts, measures and program. There are fewer directions where roll-outs share less:
+    in Freeway equal states are common, in Montezuma's Revenge rare.
     """
-    best, fewer = (
-        make_best_variant(game),
-        (Kind("singular", 8), Kind("random", 2, bases=4)),
-    )
     if game == "Freeway":
-        every = (Kind("singular"), Kind("random", 4, bases=10))
-        some = (Kind("singular", 12), Kind("random", 2, bases=10))
-        others = (Kind("rows", 64), Kind("constant"), Kind("walk", 8))
-        long, long_bytes = make_long_variants((*every, *others), 8_192)
-        return [
-            Variant("paper", make_kinds(96, 10, 8, 32, walks=16), 500),
-            Variant("bytes", every, 300, code="bytes", n_starts=3),
-            Variant("the authors' starts", fewer, 300, published_starts=True),
-            Variant(
-                "frame skip 8", some, 512, frame_skip=8, n_starts=3, collections=(1,)
-            ),
-            best,
-            replace(long, kinds=(Kind("published"),), collections=(1,)),
-            replace(long, collections=(1, 2)),
-            long_bytes,
-        ]
-    singular, frames, n_starts, n = (
-        (32, 200, 3, 1) if game == "MontezumaRevenge" else (36, 230, 4, 2)
-    )
+        return _make_full_freeway()
+    if game == "MontezumaRevenge":
+        n_singular = 32
+        n_random = 1
+        n_starts = 3
+        frames = 200
+    else:
+        n_singular = 36
+        n_random = 2
+        n_starts = 4
+        frames = 230
+
+    best = make_best_variant(game)
+    every = make_kinds(singular=n_singular, bases=10, random=4, published=16, walks=32)
+    few = (Kind("singular", 8), Kind("random", 2, bases=4))
     some = (Kind("singular", 12), Kind("random", 2, bases=5))
-    slow = (Kind("singular", 12, end="small"), Kind("random", n, bases=10))
-    large = (Kind("singular", 12, end="large"), Kind("random", 6, bases=10))
+    slowest = (Kind("singular", 12, end="small"), Kind("random", n_random, bases=10))
+    largest = (Kind("singular", 12, end="large"), Kind("random", 6, bases=10))
     return [
-        Variant("paper", make_kinds(singular, 10, 4, 16, walks=32), frames),
+        Variant("paper", every, frames),
         Variant("bytes", some, 160, code="bytes", n_starts=3),
-        Variant("the authors' starts", fewer, 160, published_starts=True),
+        Variant("the authors' starts", few, 160, published_starts=True),
         Variant(
             f"frame skip 8, {SLOW}",
-            slow,
+            slowest,
             240,
             frame_skip=8,
             slow=True,
@@ -174,7 +223,56 @@ def make_full_variants(game: str) -> list[Variant]:
         ),
         replace(best, name=f"{PLANNED}, smallest singular values", slow=False),
         replace(
-            best, name=f"{PLANNED}, largest singular values", slow=False, kinds=large
+            best,
+            name=f"{PLANNED}, largest singular values",
+            slow=False,
+            kinds=largest,
         ),
         best,
     ]
+
+
+def _make_full_freeway() -> list[Variant]:
+    """The variants of Freeway, with long roll-outs at the end."""
+    every = (Kind("singular"), Kind("random", 4, bases=10))
+    few = (Kind("singular", 8), Kind("random", 2, bases=4))
+    some = (Kind("singular", 12), Kind("random", 2, bases=10))
+    others = (Kind("rows", 64), Kind("constant"), Kind("walk", 8))
+    long, long_bytes = make_long_variants((*every, *others), 8_192)
+    paper = make_kinds(singular=96, bases=10, random=8, published=32, walks=16)
+    return [
+        Variant("paper", paper, 500),
+        Variant("bytes", every, 300, code="bytes", n_starts=3),
+        Variant("the authors' starts", few, 300, published_starts=True),
+        Variant("frame skip 8", some, 512, frame_skip=8, n_starts=3, collections=(1,)),
+        make_best_variant("Freeway"),
+        replace(long, kinds=(Kind("published"),), collections=(1,)),
+        replace(long, collections=(1, 2)),
+        long_bytes,
+    ]
+
+
+def make_kinds(
+    *, singular: int, bases: int, random: int, published: int, walks: int
+) -> tuple[Kind, ...]:
+    """Options of all kinds, in these numbers, not counting signs.
+
+    `random` directions are taken of each of so many random `bases`.
+    """
+    return (
+        Kind("singular", singular),
+        Kind("random", random, bases),
+        Kind("published", published),
+        Kind("constant"),
+        Kind("walk", walks),
+    )
+
+
+def make_long_variants(kinds: tuple[Kind, ...], frames: int) -> tuple[Variant, Variant]:
+    """Long roll-outs of Freeway, with the bits and with the bytes of the memory.
+
+    With bytes, what climbs the road is among the smallest singular values.
+    """
+    long = Variant("paper", kinds, frames, long=True)
+    smallest = (Kind("singular", 8, end="small"), Kind("random", 1, bases=10))
+    return long, replace(long, name="bytes", kinds=smallest, code="bytes")

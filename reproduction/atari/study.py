@@ -1,85 +1,22 @@
-"""One game from start states to tables: collections of transitions, and roll-outs of their options (Section 5.2)."""
+"""The study of one game: collect transitions, roll out options, measure them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from itertools import product
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from eigenoptions.atari import (
-    Emulator,
-    Ram,
-    collect_ram,
-    published_starts,
-    slow_directions,
-)
-from eigenoptions.atari.slow import play_randomly
-from eigenoptions.spectra import Spectrum
-from eigenoptions.spectra.incidence import (
-    Incidence,
-    feature_spectrum,
-    incidence_spectrum,
-)
-from reproduction.atari.games import get_game, load_starts
-from reproduction.atari.measures import AXES, OPTION, measure
+from eigenoptions._types import IndexArray
+from eigenoptions.atari import Emulator
+from reproduction.atari.collection import Collection, load_collection
+from reproduction.atari.game_graph import plan_options
+from reproduction.atari.games import get_game
+from reproduction.atari.measures import AXES, OPTION, measure_rollouts
 from reproduction.atari.pictures import choose_highlights
-from reproduction.atari.rollouts import (
-    GameGraph,
-    Rollouts,
-    explore_game,
-    look_ahead,
-    make_plans,
-    roll_out,
-)
-from reproduction.atari.settings import Kind, Variant, make_variants
-from reproduction.lab import Data, Lab
-
-
-def run_study(lab: Lab, game: str, variants: Sequence[Variant]) -> Data:
-    """Collect, roll out, compare: everything about one game that comes from the emulator.
-
-    ``rollouts`` has one row per variant, collection, start and option; ``long`` the same of long roll-outs;
-    ``highlights`` are options to show, and ``traces`` what these did, frame by frame.
-    """
-    jobs: list[dict[str, Any]] = []
-    for variant in variants:
-        starts = list(range(1 if variant.long else variant.n_starts))
-        # One game graph serves all starts.
-        parts = [starts] if variant.graph_states else [[start] for start in starts]
-        pairs = product(variant.collections, parts)
-        jobs += [
-            {"game": game, "variant": variant, "seed": seed, "starts": part}
-            for seed, part in pairs
-        ]
-    tables = lab.pmap(measure_options, jobs)
-    data: Data = {}
-    for job, table in zip(jobs, tables, strict=True):
-        name = "long" if job["variant"].long else "rollouts"
-        data[name] = (
-            pd.concat([data[name], table], ignore_index=True) if name in data else table
-        )
-    highlights = data["highlights"] = choose_highlights(data["rollouts"])
-    by_name = {variant.name: variant for variant in variants if not variant.long}
-    jobs = [
-        {
-            "game": game,
-            "variant": by_name[name],
-            "seed": seed,
-            "start": start,
-            "options": options,
-        }
-        for (name, seed, start), options in highlights.groupby(
-            ["variant", "collection", "start"]
-        )
-    ]
-    data["traces"] = pd.concat(lab.pmap(trace_options, jobs), ignore_index=True)
-    return data
+from reproduction.atari.rollouts import Choose, Node, Rollouts, look_ahead, roll_out
+from reproduction.atari.settings import Variant, make_variants
+from reproduction.lab import Data, Job, Lab
 
 
 def run_small_study(lab: Lab, game: str) -> Data:
@@ -88,50 +25,131 @@ def run_small_study(lab: Lab, game: str) -> Data:
     return run_study(lab, game, make_variants(game, size))
 
 
+def run_study(lab: Lab, game: str, variants: Sequence[Variant]) -> Data:
+    """Everything about one game that comes from the emulator.
+
+    ``rollouts`` has one row per variant, collection, start and option; ``long`` the
+    same of long roll-outs; ``highlights`` are options to show, and ``traces`` what
+    these did, frame by frame.
+    """
+    long = [variant for variant in variants if variant.long]
+    others = [variant for variant in variants if not variant.long]
+    measured = lab.run(
+        {
+            "rollouts": list_rollout_jobs(game, others),
+            "long": list_rollout_jobs(game, long),
+        }
+    )
+    data: Data = {
+        name: pd.concat([table for _, table in results], ignore_index=True)
+        for name, results in measured.items()
+        if results
+    }
+
+    # What is shown depends on what was measured.
+    data["highlights"] = choose_highlights(data["rollouts"])
+    traced = lab.run({"traces": list_trace_jobs(game, others, data["highlights"])})
+    traces = [table for _, table in traced["traces"]]
+    data["traces"] = pd.concat(traces, ignore_index=True)
+    return data
+
+
+def list_rollout_jobs(game: str, variants: Sequence[Variant]) -> list[Job]:
+    """One job per collection and start of each variant.
+
+    Where options are planned, one game graph serves all starts, in one job.
+    """
+    jobs = []
+    for variant in variants:
+        starts = [0] if variant.long else list(range(variant.n_starts))
+        parts = [[start] for start in starts]
+        if variant.graph_states:
+            parts = [starts]
+        for seed in variant.collections:
+            for part in parts:
+                arguments = {
+                    "game": game,
+                    "variant": variant,
+                    "seed": seed,
+                    "starts": part,
+                }
+                jobs.append(Job(measure_options, arguments))
+    return jobs
+
+
+def list_trace_jobs(
+    game: str, variants: Sequence[Variant], highlights: pd.DataFrame
+) -> list[Job]:
+    """One job per variant, collection and start with highlighted options."""
+    by_name = {variant.name: variant for variant in variants}
+    jobs = []
+    groups = highlights.groupby(["variant", "collection", "start"])
+    for (name, seed, start), options in groups:
+        arguments = {
+            "game": game,
+            "variant": by_name[name],
+            "seed": seed,
+            "start": start,
+            "options": options,
+        }
+        jobs.append(Job(trace_options, arguments))
+    return jobs
+
+
 def measure_options(
     game: str, variant: Variant, seed: int, starts: Sequence[int]
 ) -> pd.DataFrame:
-    """Roll out options of all kinds of a variant from some of the starts, and measure each."""
-    collection, tables, rows = load_collection(game, variant, seed), [], []
-    for kind in variant.kinds:
-        signs = (1, -1) if kind.name in ("singular", "random") else (1,)
-        rows += product(
-            [kind.name], range(kind.bases), collection.choose_numbers(kind), signs
-        )
-    options = pd.DataFrame(rows, columns=OPTION)
-    keys = {
-        "variant": variant.name,
-        "collection": seed,
-        "rank": collection.rank,
-        "frames": variant.frames,
-    }
+    """Roll out options of all kinds of a variant from some starts; measure each."""
+    collection = load_collection(game, variant, seed)
+    options = list_options(collection)
+    tables = []
     for start in starts:
+        keys = {
+            "variant": variant.name,
+            "collection": seed,
+            "rank": collection.rank,
+            "frames": variant.frames,
+            "start": start,
+        }
         for part, log in roll_out_options(collection, start, options):
-            table = part.reset_index(drop=True).join(measure(log, get_game(game)))
-            tables.append(
-                pd.DataFrame({**keys, "start": start}, index=table.index).join(table)
-            )
+            measures = measure_rollouts(log, get_game(game))
+            table = part.reset_index(drop=True).join(measures)
+            tables.append(pd.DataFrame(keys, index=table.index).join(table))
     return pd.concat(tables, ignore_index=True)
+
+
+def list_options(collection: Collection) -> pd.DataFrame:
+    """One row per option of a collection, with the columns that identify it."""
+    rows = []
+    for kind in collection.variant.kinds:
+        has_signs = kind.name in ("singular", "random")
+        signs = (1, -1) if has_signs else (1,)
+        directions = collection.choose_numbers(kind)
+        rows += [
+            (kind.name, basis, direction, sign)
+            for basis in range(kind.bases)
+            for direction in directions
+            for sign in signs
+        ]
+    return pd.DataFrame(rows, columns=OPTION)
 
 
 def trace_options(
     game: str, variant: Variant, seed: int, start: int, options: pd.DataFrame
 ) -> pd.DataFrame:
-    """Of each option, from one start, its action and the player's position frame by frame."""
+    """The action and the player's position of each option, frame by frame."""
+    collection = load_collection(game, variant, seed)
     traces = []
-    for part, log in roll_out_options(
-        load_collection(game, variant, seed), start, options
-    ):
+    for part, log in roll_out_options(collection, start, options):
         for i, label in enumerate(part.label):
             frames = np.arange(log.length[i])
-            position = dict(zip(AXES, log.watched[i, frames].T, strict=False))
-            columns = {
+            trace = {
                 "label": label,
                 "frame": frames,
                 "action": log.actions[i, frames],
-                **position,
             }
-            traces.append(pd.DataFrame(columns))
+            trace |= zip(AXES, log.watched[i, frames].T, strict=False)
+            traces.append(pd.DataFrame(trace))
     return pd.concat(traces)
 
 
@@ -139,130 +157,58 @@ def roll_out_options(
     collection: Collection, start: int, options: pd.DataFrame
 ) -> Iterator[tuple[pd.DataFrame, Rollouts]]:
     """Roll-outs of options from one start, in as few calls as possible."""
-    variant, emulator = collection.variant, Emulator(collection.game)
-    frames, watch = variant.frames, get_game(collection.game).position
+    variant = collection.variant
+    emulator = Emulator(collection.game)
+    watch = get_game(collection.game).position
+
+    # Kinds that are rolled out together; all others follow directions.
     calls = {"constant": "actions", "walk": "actions", "published": "published"}
-    for call, part in options.groupby(options.kind.map(calls).fillna("directions")):
+    together = options.groupby(options.kind.map(calls).fillna("directions"))
+    for call, part in together:
+        frame_skip = variant.frame_skip
         if call == "actions":
-            rngs = [
-                np.random.default_rng([collection.seed, start, number])
-                for number in part.direction
-            ]
-            walks = np.stack(
-                [rng.integers(emulator.n_actions, size=frames) for rng in rngs]
-            )
-            actions = np.where(part[["kind"]] == "walk", walks, part[["direction"]])
-            choose, skip = lambda _, at, live, t, a=actions: a[live, t], 1
+            choose = follow_actions(collection, start, part, emulator.n_actions)
+            frame_skip = 1
         else:
-            e = [
-                o.sign * collection.make_basis(o.kind, o.basis)[o.direction]
-                for o in part.itertuples()
-            ]
-            features, skip = collection.spectrum.features, variant.frame_skip
-            if variant.graph_states:
-                choose = make_plans(np.stack(e), features, collection.graph)
-            else:
-                choose = look_ahead(
-                    np.stack(e), features, published=call == "published"
-                )
+            choose = follow_directions(collection, part, published=call == "published")
         emulator.replay(collection.starts[start])
-        yield part, roll_out(emulator, len(part), choose, frames, watch, skip)
-
-
-@dataclass(frozen=True, eq=False)
-class Collection:
-    """Directions from transitions of one game; the seed is also that of the random bases."""
-
-    game: str
-    variant: Variant
-    seed: int
-    starts: Sequence[tuple[int, ...]]
-    spectrum: Spectrum
-
-    @property
-    def rank(self) -> int:
-        """Number of directions in which transitions went."""
-        return len(self.spectrum.values) - self.spectrum.n_zero
-
-    @cached_property
-    def graph(self) -> GameGraph:
-        """The graph of the game on which options are planned."""
-        return explore_game(
-            self.game, self.starts, self.variant.frame_skip, self.variant.graph_states
+        yield (
+            part,
+            roll_out(emulator, len(part), choose, variant.frames, watch, frame_skip),
         )
 
-    def choose_numbers(self, kind: Kind) -> list[int]:
-        """Numbers of the directions of a kind, evenly spaced among all unless it has an end.
 
-        Singular directions are numbered as in the paper, from 0, the largest singular value first.
-        """
-        if kind.name in ("constant", "walk"):
-            return list(range(kind.n or Emulator(self.game).n_actions))
-        last = (
-            len(self.spectrum.vectors)
-            if kind.name in ("rows", "published")
-            else self.rank
-        )
-        n = last if kind.n is None else min(kind.n, last)
-        # Any random directions are as good as others.
-        if kind.name == "random" or kind.end == "large":
-            return list(range(n))
-        if kind.end == "small":
-            return list(range(last - n, last))
-        return [int(i) for i in np.linspace(0, last - 1, n).round()]
+def follow_actions(
+    collection: Collection, start: int, options: pd.DataFrame, n_actions: int
+) -> Choose:
+    """Random walks, and options that take one action all the time."""
+    n_frames = collection.variant.frames
+    rows = []
+    for option in options.itertuples():
+        if option.kind == "walk":
+            rng = np.random.default_rng([collection.seed, start, option.direction])
+            rows.append(rng.integers(n_actions, size=n_frames))
+        else:
+            rows.append(np.full(n_frames, option.direction))
+    actions = np.stack(rows)
 
-    @lru_cache(maxsize=24)  # noqa: B019 (a worker has few collections)
-    def make_basis(self, kind: str, basis: int = 0) -> NDArray[np.float64]:
-        """``(m, d)`` the directions of one kind."""
-        vectors = self.spectrum.vectors
-        singular = vectors[:, self.spectrum.n_zero :][:, ::-1].T
-        if kind == "singular":
-            return singular
-        changed = np.abs(vectors).max(axis=1) > 0
-        if kind in ("rows", "published"):
-            # ``U, s, V = np.linalg.svd(T)`` gives V transposed; the published program transposes it again and takes
-            # row i, so that entry j of a direction belongs to singular value j instead of bit j.
-            return np.concatenate(
-                [vectors[:, ::-1], np.eye(len(vectors))[:, ~changed]], axis=1
-            )
-        rng = np.random.default_rng([self.seed, basis])
-        if self.variant.slow:
-            # Slow features have variance 1 instead of length 1; random directions then too.
-            return draw_orthonormal(self.rank, self.rank, rng) @ singular[::-1]
-        directions = np.zeros((self.rank, len(vectors)))
-        directions[:, changed] = draw_orthonormal(self.rank, int(changed.sum()), rng)
-        return directions
+    def choose(
+        nodes: list[Node], at: IndexArray, running: IndexArray, frame: int
+    ) -> IndexArray:
+        return actions[running, frame]
+
+    return choose
 
 
-def draw_orthonormal(k: int, d: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """``(k, d)`` orthonormal rows, uniform: QR of a Gaussian matrix, with signs that remove its bias."""
-    q, r = np.linalg.qr(rng.standard_normal((d, k)))
-    return (q * np.where(np.diag(r) < 0, -1.0, 1.0)).T
+def follow_directions(
+    collection: Collection, options: pd.DataFrame, *, published: bool
+) -> Choose:
+    """Options that follow directions, by looking one step ahead or by planning."""
+    directions = []
+    for option in options.itertuples():
+        basis = collection.make_basis(option.kind, option.basis)
+        directions.append(option.sign * basis[option.direction])
 
-
-@lru_cache(maxsize=2)
-def load_collection(game: str, variant: Variant, seed: int) -> Collection:
-    """Collect transitions; with a frame skip of 1 by the paper's protocol, else each decision is one transition."""
-    starts = (
-        published_starts(game) if variant.published_starts else load_starts(game, seed)
-    )
-    features, skip, n = Ram(variant.code), variant.frame_skip, variant.decisions
-    rng = np.random.default_rng([seed, skip])
-    if skip == 1:
-        settings: Any = {
-            "features": features,
-            "max_episode_frames": variant.max_episode_frames,
-            "rng": seed,
-        }
-        sample = collect_ram(game, starts, variant.transitions, **settings)
-        spectrum = feature_spectrum(sample, features, whiten=False)
-    elif variant.slow:
-        spectrum = slow_directions(
-            game, starts, frame_skip=skip, n_decisions=n, rng=rng
-        )
-    else:
-        T = Incidence()
-        for ram in play_randomly(Emulator(game), starts, skip, n, rng)[0]:
-            T.add(features(ram[:-1]), features(ram[1:]))
-        spectrum = incidence_spectrum(T.rows, features=features)
-    return Collection(game, variant, seed, starts, spectrum)
+    if collection.variant.graph_states:
+        return plan_options(directions, collection.features, collection.graph)
+    return look_ahead(directions, collection.features, published=published)
