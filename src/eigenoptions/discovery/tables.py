@@ -133,8 +133,8 @@ def _check_request(mdp: MDP, request: Request) -> None:
     most = method.count_most(mdp)
     if request.n_options > most:
         raise ValueError(
-            f"n_options must be in 1..{most} for {mdp.n_states} states, "
-            f"got {request.n_options}"
+            f"n_options={request.n_options} is more than {mdp.n_states} states can "
+            f"have: ask for fewer than {most}"
         )
 
 
