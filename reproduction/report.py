@@ -29,7 +29,7 @@ from rich.text import Text
 
 from eigenoptions import __version__
 from eigenoptions.options.files import write_atomically
-from eigenoptions.plots.figures import STYLE
+from eigenoptions.plots.style import STYLE
 from reproduction import thresholds
 from reproduction.claims import VERDICTS, Claim, Finding
 from reproduction.experiment import FOLDER as EXPERIMENTS

@@ -8,6 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from matplotlib import colormaps
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.quiver import Quiver
@@ -125,6 +126,21 @@ def test_draw_values_unsigned_uses_limits_and_hides_nan(ax):
     assert plots.draw_values(
         ax, CORRIDOR, [1, 2, 3], signed=False, limits=(0, 9)
     ).get_clim() == (0, 9)
+
+
+@pytest.mark.parametrize("cmap", ["magma", colormaps["magma"]])
+def test_cmap_replaces_the_colours_of_every_heat_map(ax, cmap):
+    large = eo.discover("open:60x60", 1)
+    spectrum = eo.spectrum(eo.graph(ROOMS), k=2)
+    plots.draw_values(ax, CORRIDOR, [1.0, 2.0, 3.0], cmap=cmap)
+    plots.draw_landscape(ax, lambda obs: obs[:, 0], [0, 0], [1, 1], cmap=cmap)
+    plots.draw_options(ax, large, cmap=cmap)
+    images = [
+        *ax.images,
+        plots.plot_options(large, cmap=cmap).axes[0].images[0],
+        plots.plot_eigenvectors(ROOMS, spectrum, cmap=cmap).axes[0].images[0],
+    ]
+    assert [image.get_cmap().name for image in images] == ["magma"] * 5
 
 
 def test_draw_landscape_is_the_potential_with_paths(ax):

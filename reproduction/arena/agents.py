@@ -17,7 +17,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from eigenoptions.evaluation.intervals import mean_interval
-from eigenoptions.plots.figures import STYLE
+from eigenoptions.plots.style import STYLE
 from reproduction.arena.tables import train_table
 from reproduction.arena.tasks import MARKS, TASKS, make_task
 from reproduction.arena.training import DEEP_STEPS, train_deep

@@ -1,73 +1,67 @@
-"""Four figures: options, eigenvectors, diffusion times and learning curves; and files of figures and clips."""
+"""Four figures: options, eigenvectors, diffusion times and learning curves."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from textwrap import fill
 from typing import Any
 
 import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import Colormap
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
-from PIL import Image
 
 from eigenoptions._text import draw_arrows, explain_glyphs
-from eigenoptions._validation import check_float, check_type
+from eigenoptions._validation import check_type
 from eigenoptions.learning import LearningRecord
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
-from eigenoptions.options.files import write_atomically
-from eigenoptions.plots.axes import (
+from eigenoptions.plots.curves import draw_curves
+from eigenoptions.plots.files import render_figure
+from eigenoptions.plots.maps import (
     compute_moves,
-    draw_curves,
     draw_options,
     draw_values,
     make_caption,
-    make_line_style,
 )
+from eigenoptions.plots.style import STYLE, make_line_style
 from eigenoptions.spectra import Spectrum
 
-# Letters of SVG files are outlines, so that they are the same on every machine; conferences ask for TrueType in PDF.
-STYLE: Any = {
-    "font.family": "DejaVu Sans",
-    "font.size": 8.0,
-    "axes.titlesize": 8.0,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "xtick.labelsize": 7.0,
-    "ytick.labelsize": 7.0,
-    "legend.fontsize": 7.0,
-    "legend.frameon": False,
-    "lines.linewidth": 1.2,
-    "figure.dpi": 150,
-    "svg.hashsalt": "eigenoptions",
-    "pdf.fonttype": 42,
-}
+# Most eigenvectors of a figure.
+_MAX_EIGENVECTORS = 8
 
 
-class NotebookFigure(Figure):
+class _NotebookFigure(Figure):
     """A figure that a notebook shows without pyplot."""
 
     def _repr_png_(self) -> bytes:
-        return _to_bytes(self, "png", dpi=150)
+        return render_figure(self, "png", dpi=150)
 
 
 def plot_options(
-    options: OptionSet, *, columns: int | None = None, width: float | None = None
+    options: OptionSet,
+    *,
+    columns: int | None = None,
+    width: float | None = None,
+    cmap: str | Colormap | None = None,
 ) -> Figure:
-    """Draw every option of a set as arrows, with its label and eigenvalue, like Figures 3 to 5.
+    """Draw every option of a set as arrows, like Figures 3 to 5.
+
+    Each map has the label and the eigenvalue of its option as its title.
 
     Parameters
     ----------
-    options
+    options : OptionSet
         Options of states with `coords`.
-    columns
-        Number of maps beside each other; by default up to four, or eight for more than 16 options.
-    width
+    columns : int, optional
+        Number of maps beside each other; by default up to four, or eight for more than
+        16 options.
+    width : float, optional
         Width of the figure in inches; by default 1.7 per map.
+    cmap : str or Colormap, optional
+        Colours of large maps, which have no arrows.
 
     Examples
     --------
@@ -77,18 +71,13 @@ def plot_options(
     """
     check_type("options", options, OptionSet, "make them with discover")
     with matplotlib.rc_context(STYLE):
-        figure, axes = make_maps(options.mdp, len(options), columns, width)
-        draw_options(axes, options)
-        moves = [compute_moves(options.mdp, policy) for policy in options.policy]
-        glyphs = {
-            g
-            for pair in zip(options.policy, moves, strict=True)
-            for g in draw_arrows(*pair)
-        }
-        if note := explain_glyphs(glyphs, options.mdp.legend):
-            figure.supxlabel(
-                fill(note, int(17 * figure.get_figwidth())), x=0.01, ha="left", size=7
-            )
+        figure, axes = _make_maps(options.mdp, len(options), columns, width)
+        draw_options(axes, options, cmap=cmap)
+
+        note = _explain_options(options)
+        if note:
+            characters = int(17 * figure.get_figwidth())
+            figure.supxlabel(fill(note, characters), x=0.01, ha="left", size=7)
     return figure
 
 
@@ -98,15 +87,24 @@ def plot_eigenvectors(
     *,
     columns: int | None = None,
     width: float | None = None,
+    cmap: str | Colormap | None = None,
 ) -> Figure:
-    """Draw the first eigenvectors (proto-value functions) after eigenvalue zero, at most eight, as heat maps.
+    """Draw the first eigenvectors (proto-value functions) as heat maps.
+
+    They begin after eigenvalue zero, and are at most eight.
 
     Parameters
     ----------
-    mdp, spectrum
-        States with `coords`, and the spectrum of their graph.
-    columns, width
-        As in `plot_options`.
+    mdp : MDP
+        States with `coords`.
+    spectrum : Spectrum
+        Spectrum of their graph.
+    columns : int, optional
+        Number of maps beside each other; by default up to four.
+    width : float, optional
+        Width of the figure in inches; by default 1.7 per map.
+    cmap : str or Colormap, optional
+        Colour map; by default from blue over white to orange.
 
     Examples
     --------
@@ -117,13 +115,15 @@ def plot_eigenvectors(
     ['e2  λ = 0.00701', 'e3  λ = 0.0085']
     """
     check_type("spectrum", spectrum, Spectrum, "make it with spectrum(graph(mdp))")
-    numbers = range(spectrum.n_zero, len(spectrum.values))[:8]
+    first = spectrum.n_zero
+    numbers = range(first, len(spectrum.values))[:_MAX_EIGENVECTORS]
     with matplotlib.rc_context(STYLE):
-        figure, axes = make_maps(mdp, len(numbers), columns, width)
-        for ax, i in zip(axes.flat, numbers, strict=False):
-            draw_values(ax, mdp, spectrum.vectors[:, i])
+        figure, axes = _make_maps(mdp, len(numbers), columns, width)
+        for ax, i in zip(axes, numbers, strict=False):
+            draw_values(ax, mdp, spectrum.vectors[:, i], cmap=cmap)
+            # The paper counts eigenvectors from 1.
             ax.set_title(make_caption(f"e{i + 1}", spectrum.values[i]))
-        for ax in axes.flat[len(numbers) :]:
+        for ax in axes[len(numbers) :]:
             ax.set_axis_off()
     return figure
 
@@ -134,31 +134,38 @@ def plot_diffusion(
     width: float = 3.5,
     height: float = 2.4,
 ) -> Figure:
-    """Draw diffusion time by number of options, like Figure 6; a dashed line is the time without options.
+    """Draw the diffusion time by the number of options, like Figure 6.
+
+    A dashed line is the time without options.
 
     Parameters
     ----------
-    curves
-        ``(n + 1,)`` times with 0 to n options, as `diffusion_curve` returns them; or several of them by name. NaN where
-        a time is not known.
-    width, height
-        Size of the figure in inches.
+    curves : (n + 1,) array, or mapping from names to arrays
+        Times with 0 to n options, as `diffusion_curve` returns them; NaN where a time
+        is not known.
+    width : float, default=3.5
+        Width of the figure in inches.
+    height : float, default=2.4
+        Height of the figure in inches.
 
     Examples
     --------
     >>> import eigenoptions as eo
     >>> rooms = eo.maze("i-maze")
-    >>> plot_diffusion(eo.diffusion_curve(rooms, eo.discover(rooms, 4))).axes[0].get_yscale()
+    >>> curve = eo.diffusion_curve(rooms, eo.discover(rooms, 4))
+    >>> plot_diffusion(curve).axes[0].get_yscale()
     'log'
     """
-    named = curves if isinstance(curves, Mapping) else {"": curves}
+    named_curves = curves if isinstance(curves, Mapping) else {"": curves}
     with matplotlib.rc_context(STYLE):
-        figure = NotebookFigure(figsize=(width, height), layout="constrained")
+        figure = _NotebookFigure(figsize=(width, height), layout="constrained")
         ax = figure.add_subplot()
-        for i, (name, curve) in enumerate(named.items()):
+        for i, (name, curve) in enumerate(named_curves.items()):
             times = np.asarray(curve, dtype=float)
             counts = np.flatnonzero(~np.isnan(times))
             ax.plot(counts, times[counts], label=name, **make_line_style(i))
+
+        # All curves begin with the same time, that without options.
         ax.axhline(
             times[0],
             color="#555555",
@@ -177,14 +184,17 @@ def plot_learning(
     width: float = 3.5,
     height: float = 2.4,
 ) -> Figure:
-    """Draw the mean return over runs by episode, with 95% bands, of one record or several by name, like Figure 7.
+    """Draw the mean return over runs by episode, with 95% bands, like Figure 7.
 
     Parameters
     ----------
-    records
-        What `q_learning` returns; its other tables, as `steps`, can be drawn by `draw_curves`.
-    width, height
-        Size of the figure in inches.
+    records : LearningRecord, or mapping from names to records
+        What `q_learning` returns. Its other tables, such as `steps`, can be drawn by
+        `draw_curves`.
+    width : float, default=3.5
+        Width of the figure in inches.
+    height : float, default=2.4
+        Height of the figure in inches.
 
     Examples
     --------
@@ -193,111 +203,62 @@ def plot_learning(
     >>> plot_learning({"4 actions": record}).axes[0].get_xlabel()
     'episode'
     """
-    named = records if isinstance(records, Mapping) else {"": records}
-    for record in named.values():
+    named_records = records if isinstance(records, Mapping) else {"": records}
+    for record in named_records.values():
         check_type("a record", record, LearningRecord, "make it with q_learning")
+
+    returns = {name: record.returns for name, record in named_records.items()}
+    bands = {name: record.band() for name, record in named_records.items()}
+    first_record = next(iter(named_records.values()))
+    n_episodes = first_record.returns.shape[1]
+
     with matplotlib.rc_context(STYLE):
-        figure = NotebookFigure(figsize=(width, height), layout="constrained")
+        figure = _NotebookFigure(figsize=(width, height), layout="constrained")
         ax = figure.add_subplot()
-        episodes = range(1, next(iter(named.values())).returns.shape[1] + 1)
-        bands = {name: record.band() for name, record in named.items()}
-        draw_curves(
-            ax,
-            episodes,
-            {name: record.returns for name, record in named.items()},
-            bands=bands,
-        )
+        draw_curves(ax, range(1, n_episodes + 1), returns, bands=bands)
         ax.set(xlabel="episode", ylabel="return", ylim=(-0.02, 1.02))
-        if any(named):
+        has_names = any(named_records)
+        if has_names:
             ax.legend()
     return figure
 
 
-def save_figure(figure: Figure, path: str | Path, *, dpi: int = 300) -> None:
-    """Write a figure as .svg, .pdf or .png; on failure the path is left as it was.
-
-    Parameters
-    ----------
-    figure
-        Any Matplotlib figure.
-    path
-        File name; its suffix is the format.
-    dpi
-        Resolution of .png files and of images inside the others.
-    """
-    check_type("figure", figure, Figure, "make it with plot_options or plt.subplots")
-    suffix = Path(path).suffix.lower().removeprefix(".")
-    if suffix not in ("svg", "pdf", "png"):
-        raise ValueError(
-            f"figures are written as .svg, .pdf or .png, got {str(path)!r}"
-        )
-    write_atomically(path, _to_bytes(figure, suffix, dpi))
-
-
-def save_clip(
-    frames: Sequence[ArrayLike], path: str | Path, *, fps: float = 5.0
-) -> None:
-    """Write frames as an animated GIF that repeats.
-
-    Parameters
-    ----------
-    frames
-        Pictures ``(H, W, 3)`` of type uint8, as ``env.render()`` of an environment with ``render_mode="rgb_array"``
-        returns them.
-    path
-        File name.
-    fps
-        Frames per second, at most 50: browsers show faster clips at 10.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_clip(np.zeros((2, 4, 4, 3), dtype=np.uint8), f"{folder}/clip.gif")
-    """
-    fps = check_float("fps", fps, above=0, maximum=50)
-    pictures = np.asarray(frames)
-    if (
-        pictures.ndim != 4
-        or pictures.shape[3] != 3
-        or pictures.dtype != np.uint8
-        or not len(pictures)
-    ):
-        raise ValueError(
-            f"frames must be uint8 of shape (N, H, W, 3), got {pictures.dtype} {pictures.shape}"
-        )
-    first, *others = [Image.fromarray(picture) for picture in pictures]
-    buffer = io.BytesIO()
-    first.save(
-        buffer,
-        "GIF",
-        save_all=True,
-        append_images=others,
-        duration=round(1000 / fps),
-        loop=0,
-    )
-    write_atomically(path, buffer.getvalue())
-
-
-def make_maps(
+def _make_maps(
     mdp: MDP, n_maps: int, columns: int | None, width: float | None
-) -> tuple[Figure, Any]:
-    """A figure with an array of axes in the shape of the maze, for `n_maps` maps."""
+) -> tuple[Figure, list[Axes]]:
+    """Make a figure with rows of axes in the shape of the maze, for `n_maps` maps."""
     if not n_maps:
         raise ValueError("nothing to draw: give at least one option or eigenvector")
-    columns = min(n_maps, columns or (4 if n_maps <= 16 else 8))
+
+    if not columns:
+        columns = 4 if n_maps <= 16 else 8
+    columns = min(n_maps, columns)
     rows = -(-n_maps // columns)
-    width = width or max(1.7 * columns, 2.5)
-    high, wide = np.ptp(mdp.coords, axis=0) + 3 if mdp.coords is not None else (1, 1)
-    height = rows * (width / columns * min(high / wide, 2.0) + 0.22)
-    figure = NotebookFigure(figsize=(width, height), layout="constrained")
-    return figure, figure.subplots(rows, columns, squeeze=False)
+
+    if not width:
+        width = max(1.7 * columns, 2.5)
+    # High mazes are drawn at most twice as high as wide; a title takes 0.22 inches.
+    map_width = width / columns
+    map_height = map_width * min(_measure_shape(mdp), 2.0)
+    height = rows * (map_height + 0.22)
+
+    figure = _NotebookFigure(figsize=(width, height), layout="constrained")
+    axes: Any = figure.subplots(rows, columns, squeeze=False)
+    return figure, axes.ravel().tolist()
 
 
-def _to_bytes(figure: Figure, suffix: str, dpi: int) -> bytes:
-    # Without a date the same figure gives the same file.
-    undated: Any = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
-    buffer = io.BytesIO()
-    with matplotlib.rc_context(STYLE):
-        figure.savefig(buffer, format=suffix, dpi=dpi, metadata=undated[suffix])
-    return buffer.getvalue()
+def _measure_shape(mdp: MDP) -> float:
+    """Height of a map divided by its width, with the walls around it."""
+    if mdp.coords is None:
+        return 1.0
+    high, wide = np.ptp(mdp.coords, axis=0) + 3
+    return float(high / wide)
+
+
+def _explain_options(options: OptionSet) -> str:
+    """Explanation of the rings and digits on the maps, if there are any."""
+    glyphs: set[str] = set()
+    for policy in options.policy:
+        moves = compute_moves(options.mdp, policy)
+        glyphs.update(draw_arrows(policy, moves))
+    return explain_glyphs(glyphs, options.mdp.legend)
