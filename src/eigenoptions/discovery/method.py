@@ -45,8 +45,9 @@ class Method:
         What it chooses from, for the error if somebody asks for more than there are.
     remedy : str, default="ask for fewer"
         What to do then.
-    count_most : callable, default=None
-        A bound on the number of options of an MDP, if one is known before the work.
+    count_purposes : callable, default=None
+        ``count_purposes(mdp, **settings)`` is the number of purposes, if it is known
+        before the work.
     settings_of_samples : callable, default=None
         Settings that follow from samples, as a function of ``(S,)`` how often each
         state was visited.
@@ -65,7 +66,7 @@ class Method:
     needs_rewards: bool = False
     candidates: str = "options"
     remedy: str = "ask for fewer"
-    count_most: Callable[[MDP], int] | None = None
+    count_purposes: Callable[..., int] | None = None
     settings_of_samples: Callable[[IndexArray], dict[str, Any]] | None = None
     has_features: bool = False
     alternative: dict[str, Any] | None = None
@@ -126,14 +127,9 @@ def get_method(name: str) -> Method:
     return method
 
 
-def count_states(mdp: MDP) -> int:
-    """The number of states, which bounds the number of goals."""
+def count_states(mdp: MDP, **settings: Any) -> int:
+    """The number of states, each of which can be a goal."""
     return mdp.n_states
-
-
-def count_signed_vectors(mdp: MDP) -> int:
-    """Twice the number of states, which bounds eigenvectors in both signs."""
-    return 2 * mdp.n_states
 
 
 def choose_goal_discount(mdp: MDP) -> float:

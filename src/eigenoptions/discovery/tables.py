@@ -128,13 +128,17 @@ def _check_request(mdp: MDP, request: Request) -> None:
     check_settings(
         f"method {method.name!r}", request.settings, own_names, names_of_discover
     )
-    if method.count_most is None or request.n_options is None or request.is_default:
+
+    # Counting takes some work, and nearly nobody asks for more options than states.
+    if method.count_purposes is None or request.n_options is None:
         return
-    most = method.count_most(mdp)
-    if request.n_options > most:
+    if request.is_default or request.n_options <= mdp.n_states:
+        return
+    n_purposes = method.count_purposes(mdp, **request.settings)
+    if request.n_options > n_purposes:
         raise ValueError(
-            f"n_options={request.n_options} is more than {mdp.n_states} states can "
-            f"have: ask for fewer than {most}"
+            f"n_options must be in 1..{n_purposes} for {mdp.n_states} states, "
+            f"got {request.n_options}"
         )
 
 

@@ -30,7 +30,7 @@ from eigenoptions.spectra import spectrum
     "covering",
     gamma=choose_goal_discount,
     candidates="states that covering connects",
-    count_most=count_states,
+    count_purposes=count_states,
 )
 def choose_purposes(
     mdp: MDP,

@@ -10,11 +10,26 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from eigenoptions._types import IndexArray, Progress
-from eigenoptions.discovery.method import count_signed_vectors, discovery_method
+from eigenoptions.discovery.method import discovery_method
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose, eigenpurposes
 from eigenoptions.spectra.laplacian import GraphLaplacian
 from eigenoptions.spectra.spectrum import compute_spectrum
+
+
+def count_eigenpurposes(
+    mdp: MDP,
+    *,
+    operator: str = "normalized",
+    both_signs: bool = True,
+    skip_zero: bool = True,
+    weights: str | ArrayLike | csr_array = "adjacency",
+) -> int:
+    """The number of signs and eigenvectors; zero has one per component of the graph."""
+    n_vectors = mdp.n_states
+    if skip_zero:
+        n_vectors -= GraphLaplacian(graph(mdp, weights), operator).n_zero
+    return 2 * n_vectors if both_signs else n_vectors
 
 
 def choose_settings(visits: IndexArray) -> dict[str, Any]:
@@ -25,7 +40,7 @@ def choose_settings(visits: IndexArray) -> dict[str, Any]:
 @discovery_method(
     "eigen",
     candidates="signs and eigenvectors",
-    count_most=count_signed_vectors,
+    count_purposes=count_eigenpurposes,
     settings_of_samples=choose_settings,
     has_features=True,
     alternative={"operator": "random-walk"},

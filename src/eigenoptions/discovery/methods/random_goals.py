@@ -18,7 +18,7 @@ from eigenoptions.options.purposes import make_goal_purposes
     "random",
     gamma=choose_goal_discount,
     candidates="states",
-    count_most=count_states,
+    count_purposes=count_states,
 )
 def choose_purposes(
     mdp: MDP, n_options: int | None, rng: np.random.Generator

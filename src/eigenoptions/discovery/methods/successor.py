@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 
 from eigenoptions._types import FloatArray
 from eigenoptions._validation import check_float
-from eigenoptions.discovery.method import count_signed_vectors, discovery_method
+from eigenoptions.discovery.method import discovery_method
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.mdp.chains import uniform_walk
 from eigenoptions.options import Purpose, eigenpurposes
@@ -35,7 +35,6 @@ from eigenoptions.spectra.spectrum import compute_spectrum
 @discovery_method(
     "successor",
     candidates="signs and eigenvectors",
-    count_most=count_signed_vectors,
 )
 def choose_purposes(
     mdp: MDP,

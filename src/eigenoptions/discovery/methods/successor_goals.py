@@ -24,7 +24,7 @@ from eigenoptions.spectra.representations import successor_representation
 
 
 @discovery_method(
-    "successor-goals", candidates="connected states", count_most=count_states
+    "successor-goals", candidates="connected states", count_purposes=count_states
 )
 def choose_purposes(
     mdp: MDP,
