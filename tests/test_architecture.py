@@ -116,6 +116,36 @@ def test_planted_violation_is_found(tmp_path: Path, file: str, text: str) -> Non
     assert len(list(find_violations(tmp_path / "eigenoptions"))) == 1
 
 
+# The only files that import modules by name: the lazy root, the registry that lower layers
+# read and upper layers fill, and the command line, which lists its folder.
+IMPORTERS = {"__init__.py", "_registry.py", "cli/program.py"}
+
+
+def test_no_module_is_imported_by_its_name_elsewhere() -> None:
+    importers = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if "import_module(" in path.read_text(encoding="utf-8")
+    }
+    assert importers == IMPORTERS
+
+
+def is_reexport(node: ast.stmt) -> bool:
+    """Whether a statement is an import, a docstring, or the list of public names."""
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return True
+    if isinstance(node, ast.Assign):
+        return ast.unparse(node.targets[0]) == "__all__"
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def test_init_files_only_re_export() -> None:
+    for path in sorted(PACKAGE.rglob("__init__.py")):
+        if path.parent != PACKAGE:
+            body = ast.parse(path.read_text(encoding="utf-8")).body
+            assert all(is_reexport(node) for node in body), path
+
+
 def test_modules_have_no_import_cycle() -> None:
     modules = {}
     for path in sorted(PACKAGE.rglob("*.py")):
