@@ -9,7 +9,7 @@ observations.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from itertools import combinations, product
 from math import comb, prod
@@ -61,6 +61,12 @@ class FeatureMap:
         """
         return cls(**settings)
 
+    @classmethod
+    def list_settings(cls) -> list[str]:
+        """Names of the settings that `for_space` does not find in the space."""
+        names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+        return [name for name in names if name not in ("low", "high", "n_states")]
+
     def __call__(self, obs: Any) -> Any:
         """Map observations ``(N, ...)`` to features ``(N, d)``."""
         raise NotImplementedError
@@ -70,9 +76,10 @@ class FeatureMap:
         return {"map": self.name, **asdict(self)}  # type: ignore[call-overload]
 
 
-def get_feature_map(name: str) -> Any:
+def get_feature_map(name: str) -> type[FeatureMap]:
     """The class of feature maps with a name."""
-    return feature_maps.find(name)
+    found: type[FeatureMap] = feature_maps.find(name)
+    return found
 
 
 def make_features(
@@ -91,8 +98,7 @@ def make_features(
     **settings
         Settings of the map.
     """
-    features: FeatureMap = get_feature_map(name).for_space(space, obs, **settings)
-    return features
+    return get_feature_map(name).for_space(space, obs, **settings)
 
 
 def features_to_dict(features: FeatureFunction | None) -> dict[str, Any] | None:
@@ -133,10 +139,9 @@ def features_from_dict(
             # JSON has no tuples.
             settings[name] = tuple(value) if isinstance(value, list) else value
     try:
-        found: FeatureMap = get_feature_map(record["map"])(**settings)
+        return get_feature_map(record["map"])(**settings)
     except (KeyError, TypeError):
         raise ValueError(f"unknown feature map {dict(record)}") from None
-    return found
 
 
 def compute_features(

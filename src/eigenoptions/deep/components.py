@@ -35,8 +35,16 @@ def find_components(
     unit = np.ones(x.shape[1], dtype=np.float32)
     if noisy:
         unit = _estimate_noise(x)
-    x = (x - centre) / unit
 
+    variances, axes = _find_axes((x - centre) / unit, noisy, max_components)
+    components = axes / np.sqrt(variances) / unit[:, None]
+    return centre.astype(np.float32), components.astype(np.float32)
+
+
+def _find_axes(
+    x: Float32Array, noisy: bool, max_components: int
+) -> tuple[FloatArray, FloatArray]:
+    """Variances ``(m,)``, largest first, and axes ``(D, m)`` of centred data."""
     # The smaller of the two Gram matrices has the same eigenvalues.
     n, d = x.shape
     is_wide = n < d
@@ -48,8 +56,8 @@ def find_components(
     n_signal = len(variances)
     if noisy:
         n_signal = count_above_noise(variances, n, d)
-    n_distinct = int((variances[:n_signal] > 1e-7 * variances[0]).sum())
-    n_components = min(max(n_distinct, 1), max_components)
+    n_nonzero = int((variances[:n_signal] > 1e-7 * variances[0]).sum())
+    n_components = min(max(n_nonzero, 1), max_components)
     variances = variances[:n_components]
     axes = axes[:, :n_components]
     if is_wide:
@@ -57,10 +65,8 @@ def find_components(
 
     # The same components on every machine: the largest entry of each is positive.
     largest = np.abs(axes).argmax(axis=0)
-    axes = axes * np.sign(axes[largest, np.arange(n_components)])
-
-    components = axes / np.sqrt(variances) / unit[:, None]
-    return centre.astype(np.float32), components.astype(np.float32)
+    signs = np.sign(axes[largest, np.arange(n_components)])
+    return variances, axes * signs
 
 
 def _estimate_noise(x: Float32Array) -> Float32Array:

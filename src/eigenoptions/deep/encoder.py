@@ -68,18 +68,6 @@ class Encoder(FeatureMap):
     module: Module | None = None
 
     name: ClassVar[str] = "deep"
-    # Settings of `learn` with which `discover(..., features="deep")` trains an encoder.
-    # Its `steps` are called `training_steps` there: `discover` has steps of its own.
-    settings: ClassVar[tuple[str, ...]] = (
-        "encoder",
-        "seconds",
-        "training_steps",
-        "batch",
-        "rate",
-        "discount",
-        "lag",
-        "recognise",
-    )
 
     @classmethod
     def for_space(
@@ -90,6 +78,23 @@ class Encoder(FeatureMap):
             "deep features are trained: "
             "call deep.learn, or discover(..., features='deep')"
         )
+
+    @classmethod
+    def list_settings(cls) -> list[str]:
+        """Settings of `learn`, with which ``discover(..., features="deep")`` trains.
+
+        Its `steps` are called `training_steps` here: `discover` has steps of its own.
+        """
+        return [
+            "encoder",
+            "seconds",
+            "training_steps",
+            "batch",
+            "rate",
+            "discount",
+            "lag",
+            "recognise",
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """The recipe; a file holds the arrays beside it."""

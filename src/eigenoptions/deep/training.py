@@ -163,6 +163,9 @@ class _Trainer:
         Whether noisy observations that show the same state are numbered.
     rng : Generator
         Source of the random numbers.
+    input_noise : float, default=0.6
+        Noise that is added to noisy inputs, whose components have variance 1, so that
+        none is memorised.
     """
 
     def __init__(
@@ -173,6 +176,7 @@ class _Trainer:
         lag: int,
         recognise: bool,
         rng: np.random.Generator,
+        input_noise: float = 0.6,
     ) -> None:
         self.k = k
         self.rng = rng
@@ -189,9 +193,7 @@ class _Trainer:
         self.lag = self._shorten_lag(lag)
 
         is_noisy = self.encoder.recipe["encoder"] == "random" and not data.repeating
-        # Noise that is added to the inputs, whose components have variance 1, so that
-        # none is memorised.
-        self.noise = 0.6 if is_noisy else 0.0
+        self.noise = input_noise if is_noisy else 0.0
         if is_noisy and recognise:
             self._recognise_states()
 

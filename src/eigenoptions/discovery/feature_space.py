@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -147,11 +147,7 @@ def _list_map_settings(features: str | FeatureFunction) -> list[str]:
     """Settings of a feature map that is given by name, without those of its space."""
     if not isinstance(features, str):
         return []
-    feature_map = get_feature_map(features)
-    names = getattr(feature_map, "settings", None)
-    if not names:
-        names = [field.name for field in fields(feature_map)]
-    return [name for name in names if name not in ("low", "high", "n_states")]
+    return get_feature_map(features).list_settings()
 
 
 def _make_map(
