@@ -12,9 +12,10 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import issparse
 
 from eigenoptions._text import describe
+from eigenoptions._types import FeatureFunction
 from eigenoptions._validation import check_float, check_int
 from eigenoptions.data import Transitions
-from eigenoptions.features import Map, compute_features
+from eigenoptions.features import compute_features
 from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.records import Purpose
 
@@ -24,11 +25,11 @@ Array = NDArray[np.float64]
 def fit(
     transitions: Transitions,
     purposes: Sequence[Purpose],
-    features: Map,
+    features: FeatureFunction,
     *,
     n_actions: int | None = None,
     gamma: float = 0.99,
-    basis: Map | None = None,
+    basis: FeatureFunction | None = None,
     iterations: int = 200,
     ridge: float = 1e-5,
     stop: float = 0.02,

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from eigenoptions._text import printable
 from eigenoptions._ties import COMPUTED_TOLERANCE, find_first_maximum
+from eigenoptions._types import FeatureFunction
 from eigenoptions._validation import Record, check_float, check_int, readonly
 from eigenoptions.features import (
-    Map,
     add_batch_axis,
     compute_features,
     features_to_dict,
@@ -109,10 +109,10 @@ class LinearOptionSet(Record, OptionSequence[LinearOption]):
     """
 
     purposes: Sequence[Purpose]
-    features: Map
+    features: FeatureFunction
     n_actions: int
     weights: Array | None = None
-    basis: Map | None = None
+    basis: FeatureFunction | None = None
     threshold: Array = None  # type: ignore[assignment]
     provenance: dict[str, Any] = field(default_factory=dict)
     model: Clones | None = None

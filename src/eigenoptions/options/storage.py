@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from eigenoptions.features import Map, features_from_dict
+from eigenoptions._types import FeatureFunction
+from eigenoptions.features import features_from_dict
 from eigenoptions.mdp import MDP
 from eigenoptions.options.files import Arrays, read_arrays
 from eigenoptions.options.linear import LinearOptionSet
@@ -27,8 +28,8 @@ def load_options(
     mdp: MDP | None = None,
     only: int | slice | Sequence[int] | None = None,
     *,
-    features: Map | None = None,
-    basis: Map | None = None,
+    features: FeatureFunction | None = None,
+    basis: FeatureFunction | None = None,
 ) -> Any:
     """Read options that `OptionSet.save` or `LinearOptionSet.save` wrote.
 
