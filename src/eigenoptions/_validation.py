@@ -1,116 +1,173 @@
-"""Checks of arguments. Each returns the checked value, or raises an error that names the limit and the value."""
+"""Checks of arguments, and records that nobody can change.
+
+A check returns the checked value, or raises an error that names the limit and the
+value.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import fields
 from difflib import get_close_matches
-from math import inf, nan
+from math import inf
 from numbers import Real
-from typing import Any, Self
+from reprlib import Repr
+from typing import Any, Self, TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csr_array, issparse
 
-# Called with how much of the work is done, and how much there is.
-Progress = Callable[[int, int], object]
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+
+# How values are shown in error messages.
+_short_repr = Repr()
+_short_repr.maxstring = 80
+_short_repr.maxother = 80
 
 
-def check_int(name: str, value: Any, minimum: int = 1, maximum: float = inf) -> int:
-    """`value` as an int in ``minimum..maximum``. Booleans and floats are refused."""
+def check_int(name: str, value: object, minimum: int = 1, maximum: float = inf) -> int:
+    """Check that a value is an integer in ``minimum..maximum``.
+
+    Booleans and floats are refused.
+
+    >>> check_int("n_options", 0)
+    Traceback (most recent call last):
+    ...
+    ValueError: n_options must be an integer >= 1, got 0
+    """
     if (
         isinstance(value, int | np.integer)
         and not isinstance(value, bool)
         and minimum <= value <= maximum
     ):
         return int(value)
+
     limit = f">= {minimum}" if maximum == inf else f"in {minimum}..{maximum}"
-    raise ValueError(f"{name} must be an integer {limit}, got {value!r}")
+    raise ValueError(f"{name} must be an integer {limit}, got {_show(value)}")
 
 
 def check_float(
     name: str,
-    x: Any,
+    value: object,
     minimum: float = -inf,
     maximum: float = inf,
     above: float = -inf,
     below: float = inf,
 ) -> float:
-    """`x` as a finite float, ``minimum <= x <= maximum`` and ``above < x < below``."""
-    number = float(x) if isinstance(x, Real) and not isinstance(x, bool) else nan
-    if minimum <= number <= maximum and above < number < below:
-        return number
+    """Check that a value is a finite number between its limits.
+
+    `minimum` and `maximum` are allowed, `above` and `below` are not.
+
+    >>> check_float("gamma", 1.5, minimum=0, below=1)
+    Traceback (most recent call last):
+    ...
+    ValueError: gamma must be in [0, 1), got 1.5
+    """
+    if isinstance(value, Real) and not isinstance(value, bool):
+        number = float(value)
+        # NaN fails every comparison.
+        if minimum <= number <= maximum and above < number < below:
+            return number
+
     left = f"[{minimum:g}" if minimum > above else f"({above:g}"
     right = f"{maximum:g}]" if maximum < below else f"{below:g})"
-    raise ValueError(f"{name} must be in {left}, {right}, got {x!r}")
+    raise ValueError(f"{name} must be in {left}, {right}, got {_show(value)}")
 
 
-def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
-    """`value`, which must be one of `choices`."""
+def check_choice(name: str, value: object, choices: Iterable[str]) -> str:
+    """Check that a value is one of the choices.
+
+    >>> check_choice("update", "actoin", ["action", "smdp"])
+    Traceback (most recent call last):
+    ...
+    ValueError: update must be one of action, smdp, got 'actoin', did you mean 'action'?
+    """
     allowed = list(choices)
-    if not isinstance(value, str) or value not in allowed:
-        hint = suggest_name(value, allowed)
-        raise ValueError(
-            f"{name} must be one of {', '.join(allowed)}, got {value!r}{hint}"
-        )
-    return value
+    if isinstance(value, str) and value in allowed:
+        return value
+
+    hint = suggest_name(value, allowed)
+    raise ValueError(
+        f"{name} must be one of {', '.join(allowed)}, got {_show(value)}{hint}"
+    )
 
 
-def check_type(name: str, value: Any, expected: type, remedy: str) -> None:
-    """Raise TypeError with a remedy unless `value` is an instance of `expected`."""
+def check_type(name: str, value: object, expected: type, remedy: str) -> None:
+    """Check that a value is an instance of a class; the error ends with a remedy."""
     if not isinstance(value, expected):
         raise TypeError(
-            f"{name} must be of type {expected.__name__}, got {type(value).__name__}: {remedy}"
+            f"{name} must be of type {expected.__name__}, "
+            f"got {type(value).__name__}: {remedy}"
         )
 
 
 def check_state(state: Any, n_states: int) -> int:
-    """The number of a state in ``0..n_states - 1``; also an array of one integer."""
-    number = int(state.__index__()) if hasattr(state, "__index__") else -1
+    """Check the number of a state; an array of one integer is accepted, too."""
+    number = -1
+    if hasattr(state, "__index__"):
+        number = int(state.__index__())
     if not 0 <= number < n_states:
         raise IndexError(
-            f"state must be an integer in 0..{n_states - 1}, got {state!r}"
+            f"state must be an integer in 0..{n_states - 1}, got {_show(state)}"
         )
     return number
 
 
 def check_settings(
-    owner: str, settings: Iterable[str], allowed: Iterable[str], others: Any = ()
+    owner: str,
+    settings: Iterable[str],
+    allowed: Iterable[str],
+    others: Iterable[str] = (),
 ) -> None:
-    """Raise TypeError for the first setting that is not allowed, with the nearest name among `allowed` and `others`."""
+    """Check that all settings are allowed.
+
+    The error suggests the nearest name among `allowed` and `others`, which are settings
+    elsewhere.
+    """
     names = list(allowed)
     for name in settings:
-        if name not in names:
-            other_name = {"seed": "rng", "n": "n_options"}.get(name, name)
-            hint = (
-                suggest_name(other_name, [*names, *others, "rng", "n_options"]) or "."
-            )
-            raise TypeError(
-                f"{owner} has no setting {name!r}{hint} Settings: {', '.join(names) or 'none'}"
-            )
+        if name in names:
+            continue
+
+        # What other libraries call these settings.
+        meant = {"seed": "rng", "n": "n_options"}.get(name, name)
+        hint = suggest_name(meant, [*names, *others, "rng", "n_options"]) or "."
+        known = ", ".join(names) or "none"
+        raise TypeError(f"{owner} has no setting {name!r}{hint} Settings: {known}")
 
 
-def suggest_name(name: Any, names: Iterable[str]) -> str:
-    """End of an error message: the most similar of `names`, or nothing."""
+def suggest_name(name: object, names: Iterable[str]) -> str:
+    """End of an error message: the most similar of the names, or nothing.
+
+    >>> suggest_name("fourrooms", ["four-rooms", "i-maze"])
+    ", did you mean 'four-rooms'?"
+    """
     matches = get_close_matches(str(name), list(names), n=1)
-    return f", did you mean {matches[0]!r}?" if matches else ""
+    if not matches:
+        return ""
+    return f", did you mean {matches[0]!r}?"
 
 
 def make_generator(rng: Any) -> np.random.Generator:
-    """A NumPy generator from a seed, a SeedSequence, None (random seed) or a generator, which is returned as it is."""
+    """Make a NumPy generator from a seed, a SeedSequence or None (a random seed).
+
+    A generator is returned as it is.
+    """
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError):
         raise ValueError(
-            f"rng must be a non-negative int, SeedSequence or Generator, got {rng!r}"
+            "rng must be a non-negative int, SeedSequence or Generator, "
+            f"got {_show(rng)}"
         ) from None
 
 
 def check_real(name: str, array: Any) -> Any:
-    """`array`, dense or sparse, whose entries must be real numbers or booleans."""
+    """Check that the entries of an array, dense or sparse, are numbers or booleans."""
     checked = array if issparse(array) else np.asarray(array)
     if checked.dtype.kind not in "buif":
         raise ValueError(f"{name} must be real numbers, got {checked.dtype}")
@@ -118,37 +175,60 @@ def check_real(name: str, array: Any) -> Any:
 
 
 def check_csr(name: str, matrix: Any, nonnegative: bool = False) -> csr_array:
-    """A copy of a matrix, dense or sparse, as a csr array of finite floats, sorted and without stored zeros."""
+    """Check a matrix, dense or sparse, and copy it to a csr array of floats.
+
+    The entries must be finite. The copy is sorted and has no stored zeros.
+    """
     checked = check_real(name, matrix)
     if checked.ndim != 2:
         raise ValueError(f"{name} must have two dimensions, got shape {checked.shape}")
-    try:
-        # SciPy crashes on indices that are too large.
-        if issparse(checked) and checked.format == "coo":
-            np.ravel_multi_index(checked.coords, checked.shape)
-        elif hasattr(checked, "check_format"):
-            checked.check_format(full_check=True)
-    except ValueError as error:
-        raise ValueError(f"{name} is not a valid sparse array: {error}") from None
+    _check_indices(name, checked)
+
     result = csr_array(checked, dtype=np.float64, copy=True)
     result.sum_duplicates()
     result.eliminate_zeros()
-    # Squares of larger numbers overflow.
-    wrong = ~(np.abs(result.data) < 1e150) | (nonnegative & (result.data < 0))
-    if wrong.any():
-        sign = ", not negative" * nonnegative
+
+    # Squares of larger numbers overflow; NaN fails the comparison.
+    is_wrong = ~(np.abs(result.data) < 1e150)
+    limits = "finite"
+    if nonnegative:
+        is_wrong |= result.data < 0
+        limits = "finite, not negative"
+    if is_wrong.any():
         raise ValueError(
-            f"{name} must be finite{sign} and below 1e150, got {result.data[wrong][0]}"
+            f"{name} must be {limits} and below 1e150, got {result.data[is_wrong][0]}"
         )
     return result
+
+
+def _check_indices(name: str, matrix: Any) -> None:
+    """Check the indices of a sparse array: SciPy crashes on those too large."""
+    try:
+        if issparse(matrix) and matrix.format == "coo":
+            np.ravel_multi_index(matrix.coords, matrix.shape)
+        elif hasattr(matrix, "check_format"):
+            matrix.check_format(full_check=True)
+    except ValueError as error:
+        raise ValueError(f"{name} is not a valid sparse array: {error}") from None
+
+
+def _show(value: object) -> str:
+    """A value in an error message: short, and on one line.
+
+    >>> _show(np.zeros((3, 3)))
+    'array([[0., 0., 0.], [0., 0., 0.], [0., 0., 0.]])'
+    >>> _show(list(range(1000)))
+    '[0, 1, 2, 3, 4, 5, ...]'
+    """
+    return re.sub(r"\s*\n\s*", " ", _short_repr.repr(value))
 
 
 # The arrays that own memory which `set_readonly` sealed, by their ids.
 _SEALED_OWNERS: WeakValueDictionary[int, NDArray[Any]] = WeakValueDictionary()
 
 
-def set_readonly(array: NDArray[Any]) -> NDArray[Any]:
-    """A read-only view of a new array, which nobody else holds, without a copy.
+def set_readonly(array: NDArray[_Scalar]) -> NDArray[_Scalar]:
+    """Seal a new array, which nobody else holds: a read-only view, without a copy.
 
     NumPy lets whoever holds the array that owns the memory switch its flag back. So the
     owner stays hidden behind the view: on the view itself the flag cannot be changed.
@@ -157,14 +237,17 @@ def set_readonly(array: NDArray[Any]) -> NDArray[Any]:
     owners = _list_owners(array)
     for owner in owners:
         owner.setflags(write=False)
-    _SEALED_OWNERS[id(owners[-1])] = owners[-1]
+
+    memory_owner = owners[-1]
+    _SEALED_OWNERS[id(memory_owner)] = memory_owner
     return array.view()
 
 
-def readonly(array: Any, dtype: Any = None) -> NDArray[Any]:
-    """A read-only array that nobody can write to: a copy, unless this library sealed it.
+def readonly(array: Any, dtype: DTypeLike | None = None) -> NDArray[Any]:
+    """Make an array that nobody can write to: a copy, unless this library sealed it.
 
-    A read-only flag alone proves nothing, because the owner of the memory can reopen it.
+    A read-only flag alone proves nothing, because the owner of the memory can reopen
+    it.
     """
     if dtype is not None:
         array = check_real("an array", array)
@@ -179,12 +262,12 @@ def _is_sealed(value: Any) -> bool:
     array = value.data if issparse(value) else value
     if not isinstance(array, np.ndarray):
         return False
-    owner = _list_owners(array)[-1]
-    return _SEALED_OWNERS.get(id(owner)) is owner
+    memory_owner = _list_owners(array)[-1]
+    return _SEALED_OWNERS.get(id(memory_owner)) is memory_owner
 
 
 def _list_owners(array: NDArray[Any]) -> list[NDArray[Any]]:
-    """An array, the one that it is a view of, and so on to the one that owns the memory."""
+    """List an array, the one it is a view of, and so on to the owner of the memory."""
     owners = [array]
     while isinstance(owners[-1].base, np.ndarray):
         owners.append(owners[-1].base)
@@ -194,8 +277,9 @@ def _list_owners(array: NDArray[Any]) -> list[NDArray[Any]]:
 class Record:
     """A frozen dataclass whose copies and pickles are as safe as the original.
 
-    By default, pickle and copy skip the constructor, and NumPy makes the arrays of a copy
-    writable. An edit of them would reach compiled code, which then reads out of bounds.
+    By default, pickle and copy skip the constructor, and NumPy makes the arrays of a
+    copy writable. An edit of them would reach compiled code, which then reads out of
+    bounds.
     """
 
     def __copy__(self) -> Self:
@@ -204,17 +288,21 @@ class Record:
         return twin
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        # Sealed arrays are shared: nobody can write to them.
         twin = object.__new__(type(self))
         for name, value in vars(self).items():
-            vars(twin)[name] = value if _is_sealed(value) else deepcopy(value, memo)
+            # Sealed arrays are shared: nobody can write to them.
+            if not _is_sealed(value):
+                value = deepcopy(value, memo)
+            vars(twin)[name] = value
         return twin
 
     def __reduce__(self) -> tuple[Any, ...]:
-        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        values = {}
+        for field in fields(self):  # type: ignore[arg-type]
+            values[field.name] = getattr(self, field.name)
         return _make_record, (type(self), values)
 
 
 def _make_record(kind: Callable[..., Any], values: dict[str, Any]) -> Any:
-    """A record from a pickle, checked by its constructor."""
+    """Make a record from a pickle, checked by its constructor."""
     return kind(**values)

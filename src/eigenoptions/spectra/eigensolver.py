@@ -14,7 +14,7 @@ from scipy.linalg import eigh
 from scipy.sparse import csr_array, eye_array
 from scipy.sparse.linalg import ArpackError, LinearOperator, SuperLU, eigsh, splu
 
-from eigenoptions._validation import Progress
+from eigenoptions._types import Progress
 from eigenoptions.spectra.canonical import cluster_bounds
 from eigenoptions.spectra.laplacian import GraphLaplacian
 
