@@ -3,9 +3,9 @@
     python docs/draw_map.py            # is the picture up to date?
     python docs/draw_map.py --write    # draw it anew
 
-Rows are the layers of `tests/test_architecture.py`. Arrows are the imports that the files
-make, without those that follow from others: where a folder imports two others, and the
-upper of these imports the lower, only the arrow to the upper one is drawn.
+Rows are the layers of `tests/test_architecture.py`. Arrows are the imports that the
+files make, without those that follow from others: where a folder imports two others,
+and the upper of these imports the lower, only the arrow to the upper one is drawn.
 """
 
 from __future__ import annotations

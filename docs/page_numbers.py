@@ -1,6 +1,7 @@
 """Compare the numbers on the pages with what the library computes or a stored table holds; `--write` puts them right.
 
-A statement is a page, a sentence with a placeholder ``{}`` per number, and the function that gives the numbers as text.
+A statement is a page, a sentence with a placeholder ``{}`` per number, and the function
+that gives the numbers as text.
 """
 
 from __future__ import annotations

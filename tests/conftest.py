@@ -7,7 +7,8 @@ import os
 import signal
 from collections.abc import Iterator
 
-# Before NumPy is loaded: one thread gives the same bits everywhere, and no window opens for a figure.
+# Before NumPy is loaded: one thread gives the same bits everywhere, and no window opens
+# for a figure.
 for variable, value in (
     ("OMP_NUM_THREADS", "1"),
     ("OPENBLAS_NUM_THREADS", "1"),
@@ -24,18 +25,21 @@ import eigenoptions as eo
 # Its filter needs cosmic-ray, which `make mutants` installs.
 collect_ignore = ["mutants"]
 
-# The same examples each time, so that a test passes everywhere or nowhere; `nightly` searches on.
+# The same examples each time, so that a test passes everywhere or nowhere; `nightly`
+# searches on.
 settings.register_profile(
     "same", deadline=None, derandomize=True, max_examples=50, print_blob=True
 )
 settings.register_profile("nightly", deadline=None, max_examples=1000, print_blob=True)
 settings.load_profile("same")
 
-# A shell that starts the tests in the background lets them ignore SIGINT; programs under test must not inherit that.
+# A shell that starts the tests in the background lets them ignore SIGINT; programs
+# under test must not inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Files that take longest come first, so that no worker begins one of them when the others are done.
+# Files that take longest come first, so that no worker begins one of them when the
+# others are done.
 LONGEST = [
     "test_types.py",
     "test_reproduction.py",

@@ -7,7 +7,8 @@ from fractions import Fraction
 import networkx as nx
 import numpy as np
 
-# Learning (Section 4.3) -------------------------------------------------------------------------------------
+# Learning (Section 4.3)
+# -------------------------------------------------------------------------------------
 
 
 def splitmix(seed):
@@ -132,8 +133,9 @@ def learn(
 def choice_values(mdp, policy, gamma, sweeps=2000):
     """Exact values (S, A + n) of actions and options for reward 1 at the goal, by value iteration.
 
-    An option's own equation is Q(s, o) = sum p(s' | s, o(s)) (r + gamma U(s', o)), with U = Q(s', o) while it
-    goes on and max Q(s', .) where it stops. 0 where an option may not start, and at the goal.
+    An option's own equation is Q(s, o) = sum p(s' | s, o(s)) (r + gamma U(s', o)), with
+    U = Q(s', o) while it goes on and max Q(s', .) where it stops. 0 where an option may
+    not start, and at the goal.
     """
     S, A, n = mdp.n_states, mdp.n_actions, len(policy)
     P = mdp.transition.toarray().reshape(S, A, S)
@@ -185,7 +187,8 @@ def arrival_probability(mdp, policy, max_steps, chance=None, stop_chance=0.0):
     return arrived
 
 
-# Samples (Section 5.1) ---------------------------------------------------------------------------------------
+# Samples (Section 5.1)
+# ---------------------------------------------------------------------------------------
 
 
 def incidence(before, after, *, dedupe=True):
@@ -261,7 +264,8 @@ def shares(n_actions, n_options, chance):
     return (1 - c) / n_actions, c / max(n_options, 1)
 
 
-# Spectra (Section 2.3) --------------------------------------------------------------------------------------
+# Spectra (Section 2.3)
+# --------------------------------------------------------------------------------------
 
 
 def dense_laplacian(W, operator):
@@ -294,7 +298,8 @@ def canonical(rows, tie=1e-7):
     return np.array(found)
 
 
-# Options (Section 3) ----------------------------------------------------------------------------------------
+# Options (Section 3)
+# ----------------------------------------------------------------------------------------
 
 
 def value_iteration(mdp, potential, gamma):
@@ -349,7 +354,8 @@ def distances(mdp, goal):
     return np.array([steps.get(s, np.inf) for s in range(mdp.n_states)])
 
 
-# Rooms (Appendix C) -----------------------------------------------------------------------------------------
+# Rooms (Appendix C)
+# -----------------------------------------------------------------------------------------
 
 
 def passages(W, radius):

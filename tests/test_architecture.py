@@ -116,8 +116,8 @@ def test_planted_violation_is_found(tmp_path: Path, file: str, text: str) -> Non
     assert len(list(find_violations(tmp_path / "eigenoptions"))) == 1
 
 
-# The only files that import modules by name: the lazy root, the registry that lower layers
-# read and upper layers fill, and the command line, which lists its folder.
+# The only files that import modules by name: the lazy root, the registry that lower
+# layers read and upper layers fill, and the command line, which lists its folder.
 IMPORTERS = {"__init__.py", "_registry.py", "cli/program.py"}
 
 

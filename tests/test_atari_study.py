@@ -335,7 +335,8 @@ def test_settings_follow_appendix_e(game: str) -> None:
     for size in ("paper", "full", "default"):
         for variant in make_variants(game, size):
             assert (variant.transitions, variant.max_episode_frames) == (25_000, 10_000)
-    # The default is the last variant of the full size, so the command shows what the documents show.
+    # The default is the last variant of the full size, so the command shows what the
+    # documents show.
     last = [variant for variant in make_variants(game) if not variant.long][-1]
     assert make_variants(game, "default")[0].name == last.name
 

@@ -83,7 +83,8 @@ def test_collect_with_options_is_the_papers_walk(four_rooms: eo.MDP) -> None:
         MazeEnv("......"), 6_000, policy=BOTH_WAYS, option_chance=None, rng=1
     )
     arrivals = np.flatnonzero(batch.obs == 0)
-    # At the left end five choices are available, of which option 1 and action 1 lead right.
+    # At the left end five choices are available, of which option 1 and action 1 lead
+    # right.
     shares = np.bincount(batch.action[arrivals], minlength=4) / len(arrivals)
     np.testing.assert_allclose(shares, [0.2, 0.4, 0.2, 0.2], atol=0.04)
     is_run = [

@@ -97,7 +97,8 @@ def test_discover_warns_of_options_that_end_where_the_eigenvector_is_negative(ca
         "CliffWalking-v1",
     ):
         discover(source, 8)
-    # Nothing leads back from a one-way corridor, so no setting changes where options end.
+    # Nothing leads back from a one-way corridor, so no setting changes where options
+    # end.
     states = np.arange(18)
     left = np.where(states < 6, np.maximum(states - 1, 0), states)
     discover(

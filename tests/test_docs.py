@@ -24,7 +24,8 @@ PAGES = sorted(
         *ROOT.glob("docs/reference/*.md"),
     ]
 )
-# Commands that run for minutes or until they are stopped, which have tests of their own.
+# Commands that run for minutes or until they are stopped, which have tests of their
+# own.
 LONG = ("studio",)
 NOT_RUN = (
     "pip install",

@@ -217,7 +217,8 @@ def test_from_env_own_table() -> None:
         1: {0: [(1.0, 0, 0, False)]},
     }
     assert from_env(Table(sometimes_ends, [1, 0])).successors.tolist() == [[1], [0]]
-    # Without a distribution of first states: an end is closed, a state that nothing leads to may be the first.
+    # Without a distribution of first states: an end is closed, a state that nothing
+    # leads to may be the first.
     moves = {0: (1, False), 1: (2, True), 2: (0, False), 3: (0, False)}
     mdp = from_env(
         Table(

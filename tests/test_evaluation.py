@@ -137,7 +137,8 @@ def test_diffusion_time_without_options_is_that_of_the_paper(name):
 
 
 def test_hitting_times_path_graph_closed_form(corridor):
-    # Two of four actions stay, also at the walls: from k to k + 1 takes 4 (k + 1) steps.
+    # Two of four actions stay, also at the walls: from k to k + 1 takes 4 (k + 1)
+    # steps.
     i, j = np.meshgrid(np.arange(7), np.arange(7), indexing="ij")
     right = 2 * (j * (j + 1) - i * (i + 1))
     left = 2 * ((6 - j) * (7 - j) - (6 - i) * (7 - i))
@@ -162,7 +163,8 @@ def test_hitting_times_complete_graph_closed_form():
     n = 6
     anywhere = eo.MDP(np.broadcast_to(np.eye(n), (n, n, n)))
     assert diffusion_time(anywhere) == pytest.approx(n, rel=1e-12)
-    # A one-step option to state 0 is one more action that leads there from the n - 1 other states.
+    # A one-step option to state 0 is one more action that leads there from the n - 1
+    # other states.
     options = OptionSet(anywhere, np.where(np.arange(n) == 0, -1, 0)[None])
     np.testing.assert_allclose(
         hitting_times(anywhere, options)[1:, 0], (n + 1) / 2, rtol=1e-12
@@ -170,7 +172,8 @@ def test_hitting_times_complete_graph_closed_form():
 
 
 def test_diffusion_time_without_options_is_a_sum_over_the_spectrum(domain):
-    # n / (n - 1) * A * sum 1 / lambda_i(D - W): blocked moves are self-loops, so every state has A edges.
+    # n / (n - 1) * A * sum 1 / lambda_i(D - W): blocked moves are self-loops, so every
+    # state has A edges.
     W = eo.graph(domain)
     values = np.linalg.eigvalsh((diags_array(W.sum(axis=1)) - W).toarray())[1:]
     n = domain.n_states
@@ -180,18 +183,21 @@ def test_diffusion_time_without_options_is_a_sum_over_the_spectrum(domain):
 
 
 def test_hitting_times_walk_stops_at_the_goal_inside_an_option():
-    # Three cells, option: right to the end. From 0 to 1: one of four actions and the option get there in one step.
+    # Three cells, option: right to the end. From 0 to 1: one of four actions and the
+    # option get there in one step.
     mdp = eo.maze("S.G")
     times = hitting_times(mdp, lead_to(mdp, 2))
     assert times[0, 1] == pytest.approx(5 / 2, rel=1e-12)
-    # To 2: x0 = (4 + 2 x0 + x0 + x1 + 2) / 5, x1 = (4 + 2 x1 + x0 + 1) / 5 (up, down stay; left, right; option).
+    # To 2: x0 = (4 + 2 x0 + x0 + x1 + 2) / 5, x1 = (4 + 2 x1 + x0 + 1) / 5 (up, down
+    # stay; left, right; option).
     np.testing.assert_allclose(
         times[:2, 2], np.linalg.solve([[2, -1], [-1, 3]], [6, 5]), rtol=1e-12
     )
 
 
 def test_option_chance_closed_form():
-    # Two states, action 0 stays, action 1 and the option of one step change the state: 2 / (1 + c) steps.
+    # Two states, action 0 stays, action 1 and the option of one step change the state:
+    # 2 / (1 + c) steps.
     swap = eo.MDP(np.stack([np.eye(2), np.eye(2)[::-1]], axis=1))
     options = OptionSet(swap, np.array([[1, -1], [-1, 1]]))
     assert diffusion_time(swap, options, option_chance=0.6) == pytest.approx(

@@ -1,7 +1,8 @@
 """The same on every machine: CPU type, BLAS threads, compiler target, seed and solver do not change a policy.
 
-Each subprocess computes the options of all mazes under other settings (OpenBLAS chooses its kernels by
-``OPENBLAS_CORETYPE``, Numba compiles for ``NUMBA_CPU_NAME``) and writes them to a file; the files must agree.
+Each subprocess computes the options of all mazes under other settings (OpenBLAS chooses
+its kernels by ``OPENBLAS_CORETYPE``, Numba compiles for ``NUMBA_CPU_NAME``) and writes
+them to a file; the files must agree.
 """
 
 from __future__ import annotations

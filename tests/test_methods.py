@@ -117,7 +117,8 @@ def test_betweenness_options_lead_to_the_doorways(i_maze, four_rooms):
     states = {tuple(c): s for s, c in enumerate(four_rooms.coords.tolist())}
     beside = {(3, 6): (3, 5), (6, 2): (5, 2), (7, 9): (8, 9), (10, 6): (10, 5)}
     for door, other in beside.items():
-        # The path to a doorway is the same as that to the state before it, which has more paths of its own.
+        # The path to a doorway is the same as that to the state before it, which has
+        # more paths of its own.
         assert {states[door], states[other]} & set(found.goals)
 
 

@@ -39,7 +39,8 @@ def test_spectrum_of_samples_is_that_of_a_particle_in_a_potential():
     values, functions = compute_prinz_potential_eig(
         1.0, np.sqrt(2), lag * time_step, eval_right_on=path[:2_000], num_components=4
     )
-    # Of functions with variance 1, half of the mean squared change is 1 minus the eigenvalue of the dynamics.
+    # Of functions with variance 1, half of the mean squared change is 1 minus the
+    # eigenvalue of the dynamics.
     assert_allclose(1 / np.log(1 - sp.values / n), 1 / np.log(values[1:]), rtol=0.15)
     found = features(path[:2_000]) @ sp.vectors
     for i in range(3):

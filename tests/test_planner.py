@@ -145,7 +145,8 @@ def test_random_jumps_are_avoided_where_they_may_end_in_a_dead_end() -> None:
     planner = eo.Planner((obs, action, next_obs))
     assert planner.plan([3.0, 0.5], [9.0, 1.0])[:, 1].max() > 4.5
     assert gamble.plan([3.0, 0.5], [9.0, 1.0])[:, 1].max() < 4.5
-    # Actions do not depend on where the origin is, also in the door, where nobody crossed a border.
+    # Actions do not depend on where the origin is, also in the door, where nobody
+    # crossed a border.
     shifted = eo.Planner((obs + 64, action, next_obs + 64), 1.0, gamma=0.5)
     assert gamble.centers is not None
     for center in gamble.centers[np.isfinite(gamble.potential([9.0, 1.0]))]:

@@ -448,7 +448,8 @@ def test_lengths_are_infinite_where_an_option_may_never_terminate(corridor):
         inf,
     ]
     assert (compute_lengths(corridor, np.zeros(7, dtype=int)) == np.inf).all()
-    # from 1 a coin decides between the stop and a trap; from 2 the stop is sure, in the end
+    # from 1 a coin decides between the stop and a trap; from 2 the stop is sure, in the
+    # end
     P = np.zeros((4, 1, 4))
     P[0, 0, 0] = 1.0
     P[1, 0, [0, 3]] = 0.5

@@ -559,7 +559,8 @@ CORNERS = {"e2+": (1, 1), "e2-": (10, 10), "e3+": (1, 10), "e3-": (10, 1)}
 ROOMS = {f"e{i}{sign}": (2, 2) for i in (2, 3, 4) for sign in "+-"}
 DOORWAY = (3, 6)
 NEAREST = put("many", steps_to_goal=lambda row: 9 * (row.set % 2))
-# For each claim an edit of the quick data after which it holds, and one after which it does not.
+# For each claim an edit of the quick data after which it holds, and one after which it
+# does not.
 EDITS: dict[str, tuple[Edit, Edit]] = {
     "domains": (put("domains", actions=4), put("domains", actions=5)),
     "walls": (keep, put("domains", of_these_stay=0)),

@@ -62,7 +62,8 @@ def test_discover_states_never_seen_have_no_option() -> None:
         4,
         7,
     )
-    # Settings with one entry per state are those of the states seen; visits are counted.
+    # Settings with one entry per state are those of the states seen; visits are
+    # counted.
     visits = eo.discover(
         batch, 1, "neo", space=Discrete(9), n_actions=2, visits=np.arange(9)
     )
@@ -212,7 +213,8 @@ def test_discover_whitened_functions_have_variance_one(car: Transitions) -> None
         eo.discover(car, 6, whiten=whiten, **how) for whiten in (True, False)
     )
     np.testing.assert_allclose(whitened.potential(kept).std(axis=1), 1.0, atol=1e-6)
-    # Without it, the smallest eigenvalues belong to functions that are flat on the data.
+    # Without it, the smallest eigenvalues belong to functions that are flat on the
+    # data.
     assert plain.potential(kept).std(axis=1).max() < 0.01
 
 

@@ -1,8 +1,9 @@
 """Stable-Baselines3 with options: a fork on which agents that ignore durations take the long way.
 
-From the fork a short way of 6 steps and a long one of 32 lead to the goal; the option walks 31 steps of the long way.
-With gamma 0.9 the short way is worth 0.9**5 = 0.590 and the option 0.9**31 = 0.038. An agent that takes the option for
-one step believes it is worth 0.9.
+From the fork a short way of 6 steps and a long one of 32 lead to the goal; the option
+walks 31 steps of the long way. With gamma 0.9 the short way is worth 0.9**5 = 0.590 and
+the option 0.9**31 = 0.038. An agent that takes the option for one step believes it is
+worth 0.9.
 """
 
 from __future__ import annotations
@@ -325,7 +326,8 @@ def test_targets_of_exact_values_are_exact(record_steps: bool) -> None:
     wild[:, 4:][(options.policy < 0).T] = wild[mdp.goal] = 1e6
     set_values(agent.q_net_target, wild)
     every_decision(agent, env)
-    # 5 states of 4 actions, options right from 3 states and left from 2; inside are 3 + 2 + 1 and 1 + 2 steps.
+    # 5 states of 4 actions, options right from 3 states and left from 2; inside are 3 +
+    # 2 + 1 and 1 + 2 steps.
     assert agent.replay_buffer.size() == 25 + (9 if record_steps else 0)
     batch = agent.replay_buffer._get_samples(np.arange(agent.replay_buffer.size()))
     state, action = (
@@ -340,7 +342,8 @@ def test_double_targets_choose_by_the_network() -> None:
     agent, _ = table_agent()
     agent.double = True
     ours, theirs = np.zeros((6, 6)), np.zeros((6, 6))
-    # The network prefers action 2 among what is allowed, option 5 may not start; the target network overrates action 0.
+    # The network prefers action 2 among what is allowed, option 5 may not start; the
+    # target network overrates action 0.
     ours[1], theirs[1] = [0, 1, 2, 0, 1, 9], [8, 1, 3, 0, 0, 9]
     set_values(agent.q_net, ours)
     set_values(agent.q_net_target, theirs)

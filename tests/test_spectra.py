@@ -1,7 +1,7 @@
 """Spectra: closed forms, the definition, one basis for every solver and seed, no eigenvalue missed, bad input.
 
-All eigenvectors of a graph are computed densely, a few of more than 300 states by the sparse solver: comparing the two
-compares the solvers.
+All eigenvectors of a graph are computed densely, a few of more than 300 states by the
+sparse solver: comparing the two compares the solvers.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ def lapack_values(W, operator):
     return eigh(reference.dense_laplacian(W, kind), eigvals_only=True)
 
 
-# Closed forms -----------------------------------------------------------------------------------------------
+# Closed forms
+# -----------------------------------------------------------------------------------------------
 
 
 def path_values(n):
@@ -146,11 +147,13 @@ def test_spectrum_of_open_room_runs_along_diagonals(open_room):
     first, second = (sp.vectors[:, i].reshape(10, 10) for i in (1, 2))
     assert_allclose(first, first.T, atol=1e-12)
     assert_allclose(second, second[::-1, ::-1].T, atol=1e-12)
-    # Next to the corners: vectors of this operator are proportional to the root of the degree.
+    # Next to the corners: vectors of this operator are proportional to the root of the
+    # degree.
     assert (first.argmax(), second.argmax()) == (11, 18)
 
 
-# Definitions ------------------------------------------------------------------------------------------------
+# Definitions
+# ------------------------------------------------------------------------------------------------
 
 
 @given(st.integers(0, 10**6), st.sampled_from(OPERATORS))
@@ -206,7 +209,8 @@ def test_spectrum_of_successor_inverts_the_discounted_walk(four_rooms):
         )
 
 
-# The canonical basis ----------------------------------------------------------------------------------------
+# The canonical basis
+# ----------------------------------------------------------------------------------------
 
 
 @given(st.integers(0, 10**6))
@@ -236,7 +240,8 @@ def test_cluster_bounds_separate_where_there_is_a_gap():
     ).tolist() == [0, 3, 4]
 
 
-# Dense and sparse solver, seeds -------------------------------------------------------------------------------
+# Dense and sparse solver, seeds
+# -------------------------------------------------------------------------------
 
 # Graphs with many equal eigenvalues, and how many eigenvectors are asked for.
 LARGE = {
@@ -355,7 +360,8 @@ def test_spectrum_of_relabelled_states_is_permuted():
     assert_allclose(a.vectors[order], b.vectors, atol=1e-12)
 
 
-# Input ------------------------------------------------------------------------------------------------------
+# Input
+# ------------------------------------------------------------------------------------------------------
 
 
 def test_spectrum_of_any_array_format_is_the_same():
@@ -470,7 +476,8 @@ def test_spectrum_of_several_components_warns(caplog):
     assert "3 components" in caplog.text
 
 
-# The record -------------------------------------------------------------------------------------------------
+# The record
+# -------------------------------------------------------------------------------------------------
 
 
 def test_spectrum_record_is_read_only_and_short():

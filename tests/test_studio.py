@@ -200,7 +200,8 @@ def test_spectrum_and_options_are_those_of_the_library(engine, name):
         zeros = answer["pieces"]
         spectrum = eo.spectrum(eo.graph(mdp), min(zeros + 12, mdp.n_states), operator)
         options = eo.solve(mdp, eo.eigenpurposes(spectrum), gamma)
-        # A cluster of equal eigenvalues is never cut, so the library may give some more.
+        # A cluster of equal eigenvalues is never cut, so the library may give some
+        # more.
         n = len(answer["labels"])
         assert zeros == spectrum.n_zero
         assert answer["labels"] == list(options.labels)[:n]

@@ -1,7 +1,7 @@
 """Comparisons that are not part of the paper: discovery methods on the same domains, and agents on the same tasks.
 
-``python -m reproduction arena methods`` and ``python -m reproduction arena agents`` write a page with tables beside it;
-an interrupted run continues.
+``python -m reproduction arena methods`` and ``python -m reproduction arena agents``
+write a page with tables beside it; an interrupted run continues.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Agents with and without options on the same tasks, at equal primitive steps; steps of discovery count.
 
-Settings of the ways to explore are chosen by `tune` on seeds from 100 on, the same grid of agent settings for all of
-them, and for the baselines also one of their own; the options' own are the defaults of the library. Every seed draws
-goals of its own. The numbers of the documentation are in ``agents.csv`` beside this file.
+Settings of the ways to explore are chosen by `tune` on seeds from 100 on, the same grid
+of agent settings for all of them, and for the baselines also one of their own; the
+options' own are the defaults of the library. Every seed draws goals of its own. The
+numbers of the documentation are in ``agents.csv`` beside this file.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ SETTINGS = {
 EXPLORE_SHARES = (0.02, 0.5, 1.0)
 NAMES = TABLES, *DEEP_AGENTS = ("Q-learning", "PyTorch DQN", "DQN", "PPO")
 DOMAINS, QUICK_DOMAINS = TASKS, ("Taxi",)
-# The bonus is not tuned: 0.1 would hide the reward of the goal, and 0.0001 be less than the noise of a network.
+# The bonus is not tuned: 0.1 would hide the reward of the goal, and 0.0001 be less than
+# the noise of a network.
 DEEP_WAYS: dict[str, dict[str, float]] = {
     "plain": {},
     "counts": {"bonus": 0.01},
@@ -105,7 +107,8 @@ def tune(
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Scores of all settings, and the best of each way: the least mean share of the budget until the first goal.
 
-    A run that does not learn the goal counts with its whole budget. One setting serves all tasks.
+    A run that does not learn the goal counts with its whole budget. One setting serves
+    all tasks.
     """
     grids = {
         way: {"explore_share": EXPLORE_SHARES, **SETTINGS.get(way, {})} for way in WAYS
@@ -148,8 +151,9 @@ def tune(
 def summarize(runs: pd.DataFrame, seen: pd.DataFrame) -> pd.DataFrame:
     """One row per task, agent and way: means over seeds, with Student's 95% intervals of those of random goals.
 
-    ``first_goal`` and ``learned`` are the mean over the random goals of a seed; ``median_first_goal`` is over all runs,
-    ``native_goal`` and ``native_learned`` are of the native goal, ``mean_goal`` and ``median_goal`` over all states.
+    ``first_goal`` and ``learned`` are the mean over the random goals of a seed;
+    ``median_first_goal`` is over all runs, ``native_goal`` and ``native_learned`` are
+    of the native goal, ``mean_goal`` and ``median_goal`` over all states.
     """
     rows = []
     for key, group in runs.groupby(RUN, sort=False):

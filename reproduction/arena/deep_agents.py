@@ -1,8 +1,9 @@
 """Deep agents for training runs, by primitive steps, with and without options: a DQN of our own, DQN and PPO of SB3.
 
-Each learns until the budget is spent, and returns its greedy policy. The PyTorch DQN is in the style of CleanRL; see
-``examples/pytorch_dqn.py``. Three lines differ from an agent without options: the target discounts by
-``info["discount"]``, the largest value is taken over ``info["action_mask"]``, and so is the greedy choice.
+Each learns until the budget is spent, and returns its greedy policy. The PyTorch DQN is
+in the style of CleanRL; see ``examples/pytorch_dqn.py``. Three lines differ from an
+agent without options: the target discounts by ``info["discount"]``, the largest value
+is taken over ``info["action_mask"]``, and so is the greedy choice.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ PPO_SETTINGS: Any = {
     "n_epochs": 5,
     "ent_coef": 0.01,
 }
-# Decisions of a rollout with options: they take four to five primitive steps each, and 256 of them would leave the
-# agent a fifth of the updates that it has without options.
+# Decisions of a rollout with options: they take four to five primitive steps each, and
+# 256 of them would leave the agent a fifth of the updates that it has without options.
 OPTIONS_N_STEPS = 64
 
 
@@ -58,7 +59,8 @@ def train_dqn(env: Any, record: Record, seed: int) -> Callable[[Any, Any], int]:
         20_000,
     )
     env.action_space.seed(seed)
-    # Numbered states have nothing in common that a hidden layer could use: one weight per state and choice.
+    # Numbered states have nothing in common that a hidden layer could use: one weight
+    # per state and choice.
     net = nn.Embedding(int(env.observation_space.n), n_actions)
     nn.init.normal_(net.weight, std=1e-3)
     optimizer = torch.optim.SGD(net.parameters(), 20.0)
@@ -89,7 +91,8 @@ def train_dqn(env: Any, record: Record, seed: int) -> Callable[[Any, Any], int]:
         )
         obs, action, reward, next_obs, discount, mask = columns
         with torch.no_grad():
-            # Double DQN: the network chooses, the target network evaluates. A maximum over many options overestimates.
+            # Double DQN: the network chooses, the target network evaluates. A maximum
+            # over many options overestimates.
             best = (
                 net(next_obs).masked_fill(~mask, -torch.inf).argmax(dim=1, keepdim=True)
             )
@@ -123,7 +126,8 @@ def train_dqn(env: Any, record: Record, seed: int) -> Callable[[Any, Any], int]:
                     info.get("action_mask", all_actions),
                 )
             ]
-            # The primitive steps inside an option are transitions too (OptionsWrapper(record_steps=True)).
+            # The primitive steps inside an option are transitions too
+            # (OptionsWrapper(record_steps=True)).
             path = info.get("steps", ())
             for step in path:
                 discount = 0.0 if terminated and step is path[-1] else step.discount
@@ -140,7 +144,8 @@ def train_dqn(env: Any, record: Record, seed: int) -> Callable[[Any, Any], int]:
             for row in rows:
                 replay[n_added % capacity] = row
                 n_added += 1
-            # By primitive steps, not by decisions: with options there are fewer decisions to learn from.
+            # By primitive steps, not by decisions: with options there are fewer
+            # decisions to learn from.
             optimizer.param_groups[0]["lr"] = first_rate * record.learning_rate()
             while n_added > 64 and n_updates < record.steps // 4:
                 learn()
@@ -155,7 +160,8 @@ def train_dqn(env: Any, record: Record, seed: int) -> Callable[[Any, Any], int]:
 class PacedDQN(OptionsDQN):
     """`OptionsDQN` by primitive steps of a `Record`: random actions, learning rate, gradient steps, target updates.
 
-    Decisions for options are longer, so that by decisions an agent with options would learn less per primitive step.
+    Decisions for options are longer, so that by decisions an agent with options would
+    learn less per primitive step.
     """
 
     record: Record
@@ -182,9 +188,10 @@ def make_agent(name: str, env: Any, record: Record, seed: int) -> Any:
     if name == "DQN":
         env.action_space.seed(seed)
         agent: Any = PacedDQN("MlpPolicy", env, **common, **DQN_SETTINGS)
-        # The network is a table, one weight per state and choice. Numbered states have nothing in common that a hidden
-        # layer or a bias could use: choices that were never tried would inherit the values of others. The values are
-        # small and random, so that there are no ties, which the first action would win.
+        # The network is a table, one weight per state and choice. Numbered states have
+        # nothing in common that a hidden layer or a bias could use: choices that were
+        # never tried would inherit the values of others. The values are small and
+        # random, so that there are no ties, which the first action would win.
         layer = agent.q_net.q_net[0]
         torch.nn.init.normal_(layer.weight, std=1e-3)
         torch.nn.init.zeros_(layer.bias)

@@ -1,7 +1,8 @@
 """Domains on which methods are compared: mazes, tilings, environments; one-way, stochastic and costly moves.
 
-Every state of a domain can be reached from every other, so that diffusion times are finite. Every step costs 1 unless
-the domain has costs of its own, so that methods that need rewards work everywhere.
+Every state of a domain can be reached from every other, so that diffusion times are
+finite. Every step costs 1 unless the domain has costs of its own, so that methods that
+need rewards work everywhere.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Every discovery method on the same domains: diffusion times, learning, cost, and exploration online.
 
-A method that has no options on a domain counts there as the baseline without options, which is what its user would be
-left with. Where it has fewer options than a measure asks for, all it has are taken.
+A method that has no options on a domain counts there as the baseline without options,
+which is what its user would be left with. Where it has fewer options than a measure
+asks for, all it has are taken.
 """
 
 from __future__ import annotations
@@ -205,8 +206,9 @@ def explore_online(
 ) -> Rows:
     """Primitive steps until every state was seen, once per seed; inf where some were not seen in time.
 
-    The walk never restarts, and each round derives options from all that was seen before. The result is empty for
-    methods that cannot work on the part of a domain that was seen, and on domains of more than 300 states.
+    The walk never restarts, and each round derives options from all that was seen
+    before. The result is empty for methods that cannot work on the part of a domain
+    that was seen, and on domains of more than 300 states.
 
     >>> 0 < explore_online("i-maze", "none", [0], 4)[0]["online"] < 1900
     True

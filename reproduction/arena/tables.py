@@ -1,8 +1,9 @@
 """Tabular Q-learning on a task: compiled, with every way to explore, and what a run measures.
 
-The agent is the one that ``docs/agents.md`` shows: values of actions and options, epsilon-greedy decisions, ties go to
-actions, exploration by samples of actions and options, and the true discount of an option. It also learns from the
-primitive steps inside options.
+The agent is the one that ``docs/agents.md`` shows: values of actions and options,
+epsilon-greedy decisions, ties go to actions, exploration by samples of actions and
+options, and the true discount of an option. It also learns from the primitive steps
+inside options.
 """
 
 from __future__ import annotations
@@ -20,16 +21,20 @@ from reproduction.arena import tasks
 class Way(NamedTuple):
     """How decisions explore, and how the agent learns."""
 
-    # Probability that a random decision is an option, and that this option stops after each of its steps.
+    # Probability that a random decision is an option, and that this option stops after
+    # each of its steps.
     option_chance: float = 0.0
     stop_chance: float = 0.0
     # Probability that a random action is the last one again (sticky actions).
     repeat: float = 0.0
-    # Exponent of the number of steps that a random action lasts (epsilon-z-greedy, Dabney et al., 2021); 0: one step.
+    # Exponent of the number of steps that a random action lasts (epsilon-z-greedy,
+    # Dabney et al., 2021); 0: one step.
     zeta: float = 0.0
-    # The n-th visit of a state has the reward ``bonus / sqrt(n)``, and values begin at ``bonus / (1 - gamma)``.
+    # The n-th visit of a state has the reward ``bonus / sqrt(n)``, and values begin at
+    # ``bonus / (1 - gamma)``.
     bonus: float = 0.0
-    # The probability of a random decision goes from 1 to 0.05 linearly over this share of the steps.
+    # The probability of a random decision goes from 1 to 0.05 linearly over this share
+    # of the steps.
     explore_share: float = 0.5
     alpha: float = 0.5
     gamma: float = 0.99
@@ -156,8 +161,9 @@ def train_table(
 ) -> tuple[tasks.Rows, tasks.Rows]:
     """Q-learning on a task with one way to explore: toward its native goal, random goals, and without a reward.
 
-    Before the goal is reached, values do not depend on where it is. So the run without a reward gives the first goal of
-    every state, as the runs with the same seed and this goal have it.
+    Before the goal is reached, values do not depend on where it is. So the run without
+    a reward gives the first goal of every state, as the runs with the same seed and
+    this goal have it.
     """
     about, known = tasks.make_task(task), tasks.get_known_options(task)
     n_states, settings = about.mdp.n_states, dict(settings)

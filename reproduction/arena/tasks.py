@@ -1,6 +1,7 @@
 """Ten tasks for agents, as tables: start, ends of episodes, time limit, a native goal and goals drawn at random.
 
-All of them are deterministic. Reaching the goal gives reward 1 and ends the episode; nothing else gives a reward.
+All of them are deterministic. Reaching the goal gives reward 1 and ends the episode;
+nothing else gives a reward.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ MARKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 class Task:
     """A table to learn in: `mdp` has a start and no goal.
 
-    `ends` (S,) are the states in which an episode ends, `native` (S,) those of the task's own goal, `distance` (S,) the
-    steps from the start (inf where it does not lead), and `limit` the most steps of an episode.
+    `ends` (S,) are the states in which an episode ends, `native` (S,) those of the
+    task's own goal, `distance` (S,) the steps from the start (inf where it does not
+    lead), and `limit` the most steps of an episode.
     """
 
     mdp: MDP
@@ -59,8 +61,9 @@ class Task:
 def make_task(name: str) -> Task:
     """A task by its name.
 
-    The native goal is where the environment ends an episode; where it never does, it is the state farthest from the
-    start. An episode may last twenty times as long as the way to the farthest state.
+    The native goal is where the environment ends an episode; where it never does, it is
+    the state farthest from the start. An episode may last twenty times as long as the
+    way to the farthest state.
 
     >>> task = make_task("CliffWalking")
     >>> len(task.states), task.budget, np.flatnonzero(task.native).tolist()
@@ -80,8 +83,9 @@ def make_task(name: str) -> Task:
 def draw_goals(task: Task, options: OptionSet, n: int, rng: int) -> NDArray[np.intp]:
     """Goals drawn uniformly from the states that are not beside an option's end; `n` of them, or all there are.
 
-    Never a goal are the start and what it does not lead to, and the ends of episodes. Ends of options are states where
-    an option terminates that leads there from another; these and their neighbours are left out, unless nothing remains.
+    Never a goal are the start and what it does not lead to, and the ends of episodes.
+    Ends of options are states where an option terminates that leads there from another;
+    these and their neighbours are left out, unless nothing remains.
     """
     policy, successors = np.asarray(options.policy), task.mdp.successors
     stops = np.zeros(task.mdp.n_states, dtype=np.bool_)
@@ -159,7 +163,8 @@ def find_options(
 ) -> tuple[Any, NDArray[np.int64]]:
     """Options of the last round of `cycle`, by its defaults, and the first visit to each state.
 
-    A table that `cycle` walks through has one end of episodes, so all ends count as the first of them.
+    A table that `cycle` walks through has one end of episodes, so all ends count as the
+    first of them.
     """
     logging.getLogger("eigenoptions").setLevel(logging.ERROR)
     about, options = make_task(task), None
@@ -190,7 +195,8 @@ def note_first_visits(first_visit: NDArray[np.int64], snapshot: Any) -> None:
 def make_two_keys() -> MDP:
     """Three rooms in a row: a key in each of the first two opens the third, whose last corner ends the episode.
 
-    States are the cell and the keys that the agent has; a key is taken by entering its cell.
+    States are the cell and the keys that the agent has; a key is taken by entering its
+    cell.
 
     >>> make_two_keys().n_states
     442
@@ -212,7 +218,8 @@ def make_two_keys() -> MDP:
 
 
 MINIGRID = "minigrid:MiniGrid-"
-# Per task, a few words about it, and an environment's id or a function that makes its MDP.
+# Per task, a few words about it, and an environment's id or a function that makes its
+# MDP.
 TASKS: dict[str, tuple[str, str | Callable[[], MDP]]] = {
     "FourRooms": ("MiniGrid-FourRooms-v0", f"{MINIGRID}FourRooms-v0"),
     "MultiRoom": ("MiniGrid-MultiRoom-N4-S5-v1", f"{MINIGRID}MultiRoom-N4-S5-v1"),

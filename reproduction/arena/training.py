@@ -12,7 +12,8 @@ import numpy as np
 from eigenoptions.envs import OptionsWrapper
 from reproduction.arena import tasks
 
-# Deep agents are slow (0.3 to 1 ms per step): fewer tasks, ways and steps, and one random goal per seed.
+# Deep agents are slow (0.3 to 1 ms per step): fewer tasks, ways and steps, and one
+# random goal per seed.
 DEEP_STEPS = {
     "FourRooms": 8000,
     "two-keys": 8000,
@@ -29,9 +30,10 @@ class BudgetSpentError(Exception):
 class Record(gym.Wrapper[Any, Any, Any, Any]):
     """Counts primitive steps, notes the first visit to each state, and ends a run at its budget.
 
-    It goes around the environment with its time limit, inside all other wrappers. `first_visit` (S,) is -1 where there
-    was none. Entering a state n times gives ``bonus / sqrt(n)``. What `OptionsDQN` needs of an environment without
-    options is here, too: discount and masks.
+    It goes around the environment with its time limit, inside all other wrappers.
+    `first_visit` (S,) is -1 where there was none. Entering a state n times gives
+    ``bonus / sqrt(n)``. What `OptionsDQN` needs of an environment without options is
+    here, too: discount and masks.
     """
 
     def __init__(

@@ -9,7 +9,8 @@ from cosmic_ray.tools.filters.filter_app import FilterApp
 from cosmic_ray.work_db import WorkDB
 from cosmic_ray.work_item import WorkerOutcome, WorkResult
 
-# What changes no behaviour (``int | None`` in an annotation), or only which error is raised.
+# What changes no behaviour (``int | None`` in an annotation), or only which error is
+# raised.
 EXCLUDED = re.compile(
     r"core/(ReplaceBinaryOperator_BitOr.*|RemoveDecorator|ExceptionReplacer)"
 )
