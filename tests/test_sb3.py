@@ -23,8 +23,8 @@ from stable_baselines3.common.monitor import Monitor
 
 import eigenoptions as eo
 from eigenoptions.agents.sb3 import (
+    DecisionSamples,
     OptionsDQN,
-    Samples,
     SMDPDiscounts,
     SMDPMaskableRolloutBuffer,
     SMDPReplayBuffer,
@@ -334,7 +334,7 @@ def test_targets_of_exact_values_are_exact(record_steps: bool) -> None:
         part.numpy().ravel().astype(int) for part in (batch.observations, batch.actions)
     )
     np.testing.assert_allclose(
-        agent.targets(batch).numpy().ravel(), exact[state, action], rtol=1e-5
+        agent.compute_targets(batch).numpy().ravel(), exact[state, action], rtol=1e-5
     )
 
 
@@ -348,12 +348,12 @@ def test_double_targets_choose_by_the_network() -> None:
     set_values(agent.q_net, ours)
     set_values(agent.q_net_target, theirs)
     one, state = torch.ones(1, 1), torch.ones(1, 1, dtype=torch.int64)
-    batch = Samples(
+    batch = DecisionSamples(
         state, state, state, 0 * one, one, 0.5 * one, torch.tensor([[1.0] * 5 + [0.0]])
     )
-    assert agent.targets(batch).item() == 1 + 0.5 * 3
+    assert agent.compute_targets(batch).item() == 1 + 0.5 * 3
     agent.double = False
-    assert agent.targets(batch).item() == 1 + 0.5 * 8
+    assert agent.compute_targets(batch).item() == 1 + 0.5 * 8
 
 
 def test_train_converges_to_exact_values() -> None:
