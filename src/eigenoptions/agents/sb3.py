@@ -129,9 +129,9 @@ class SMDPReplayBuffer(ReplayBuffer):
                 [{"TimeLimit.truncated": step_truncated}],
             )
 
-    def _get_samples(
+    def _get_samples(  # type: ignore[override]
         self, batch_inds: NDArray[Any], env: VecNormalize | None = None
-    ) -> Any:
+    ) -> DecisionSamples:
         """Return samples with their discounts and masks.
 
         They are drawn as the parent draws them; it does not return the numbers of the

@@ -1,8 +1,8 @@
 """Gymnasium: environments as MDPs, samples of them, and options as actions.
 
 ``import eigenoptions`` registers ``eigenoptions/FourRooms-v0``,
-``eigenoptions/OpenRoom-v0``, ``eigenoptions/IMaze-v0`` and ``eigenoptions/Maze-v0`` (any
-map, as text, path or `MDP`).
+``eigenoptions/OpenRoom-v0``, ``eigenoptions/IMaze-v0`` and ``eigenoptions/Maze-v0``
+(any map, as text, path or `MDP`).
 """
 
 from __future__ import annotations

@@ -88,8 +88,8 @@ def check_dynamics(
 ) -> None:
     """Raise ValueError if a random walk makes a move that the options' MDP cannot make.
 
-    ``options.check(env)`` calls it. The environment takes `steps` steps: reset it before
-    you use it again.
+    ``options.check(env)`` calls it. The environment takes `steps` steps: reset it
+    before you use it again.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`MazeEnv`: a maze, or any finite `MDP`, as a Gymnasium environment (paper, Section 4.2)."""
+"""`MazeEnv`: a maze, or any finite `MDP`, as an environment (paper, Section 4.2)."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class MazeEnv(gym.Env[Any, Any]):
             return self.state, 1.0, True, False, {}
         return self.state, 0.0, False, False, {}
 
-    def render(self) -> Any:
+    def render(self) -> str | NDArray[np.uint8] | None:
         """Draw the maze.
 
         Returns

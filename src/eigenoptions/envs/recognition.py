@@ -75,7 +75,10 @@ class StateReader:
 
         if self.mdp is not None and self.recognition:
             by = self.recognition["by"]
-            self._identify = by if callable(by) else families.find(by).identify_state
+            if callable(by):
+                self._identify = by
+            else:
+                self._identify = families.find(by).identify_state
             keys = self.mdp.states or ()
             self._numbers = {key: number for number, key in enumerate(keys)}
 

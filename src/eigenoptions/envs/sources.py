@@ -107,7 +107,7 @@ def make_vector_env(
 def _make_registered(
     name: str, n_envs: int, max_episode_steps: int | None
 ) -> VectorEnv[Any, Any, Any]:
-    """Make a vector environment of an id; its own time limit counts unless one is given."""
+    """Make a vector environment of an id; its time limit holds unless one is given."""
     limit: dict[str, Any] = {}
     if max_episode_steps is not None:
         limit["max_episode_steps"] = max_episode_steps

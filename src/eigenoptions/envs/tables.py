@@ -180,7 +180,7 @@ def _find_goal(last_moves: NDArray[np.void], is_end: BoolArray) -> int | None:
 
 
 def _place_states(env: Any, n_states: int) -> Places:
-    """Place states by the shape of a grid (FrozenLake, CliffWalking), or Taxi's maps."""
+    """Place states on a grid (FrozenLake, CliffWalking), or on the maps of Taxi."""
     # FrozenLake has its map in `desc`, CliffWalking its size in `shape`.
     shape = getattr(env, "shape", None)
     if getattr(env, "desc", None) is not None:

@@ -19,7 +19,7 @@ from eigenoptions.options.linear import LinearOptionSet
 
 
 class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
-    """Options as extra actions in every environment of a `gymnasium.vector` environment.
+    """Options as extra actions in each environment of a `gymnasium.vector` environment.
 
     Every call of `step` takes one primitive step in each environment. Options have
     different lengths, so decisions end at different steps: ``infos["complete"]`` marks
@@ -175,8 +175,8 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
         return obs, infos
 
     def step(
-        self, actions: Any
-    ) -> tuple[Any, Any, BoolArray, BoolArray, dict[str, Any]]:
+        self, actions: IntegerArray
+    ) -> tuple[Any, NDArray[Any], BoolArray, BoolArray, dict[str, Any]]:
         """Take one primitive step in each environment.
 
         It is that of the option that runs, or of the action given.
@@ -206,7 +206,7 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
         returns = np.where(is_complete, self._gather("discounted"), 0.0)
         return obs, returns, terminated, truncated, infos
 
-    def _check_shape(self, name: str, values: Any) -> None:
+    def _check_shape(self, name: str, values: NDArray[Any]) -> None:
         shape = np.shape(values)
         if shape != (self.num_envs,):
             raise ValueError(f"{name} must have shape ({self.num_envs},), got {shape}")
@@ -214,10 +214,10 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
     def _find_ends(
         self, terminated: BoolArray, truncated: BoolArray
     ) -> tuple[BoolArray, BoolArray]:
-        """Return ``(n_envs,)`` where a step belongs to an episode, and where it ends one.
+        """Return where a step belongs to an episode, and where it ends one.
 
-        Under NEXT_STEP the step after the end of an episode is a reset, which belongs to
-        no decision.
+        Under NEXT_STEP the step after the end of an episode is a reset, which belongs
+        to no decision.
         """
         is_live = np.ones(self.num_envs, dtype=np.bool_)
         if self.autoreset == AutoresetMode.NEXT_STEP:
@@ -264,7 +264,7 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
         return self._gather("action")
 
     def _advance_decisions(
-        self, rewards: Any, is_live: BoolArray, is_last: BoolArray
+        self, rewards: NDArray[Any], is_live: BoolArray, is_last: BoolArray
     ) -> None:
         """Add a primitive step to every decision, but those of resets."""
         # Lists of Python's own numbers: elements of arrays are slow.
@@ -349,7 +349,9 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
             )
         return states
 
-    def _check_moves(self, states_before: Any, is_first: BoolArray) -> None:
+    def _check_moves(
+        self, states_before: IntegerArray | None, is_first: BoolArray
+    ) -> None:
         """Compare moves with the options' table, until the first episode ends."""
         if not self._reader.checks_moves or states_before is None:
             return

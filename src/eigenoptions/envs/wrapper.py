@@ -230,7 +230,7 @@ class OptionsWrapper(
         return self._observe(), decision.discounted, terminated, truncated, info
 
     def _begin_or_continue(self, action: int) -> Decision:
-        """Return the decision of an action, or the one that still runs in mode "step"."""
+        """Return the decision of an action, or the one that runs on in mode "step"."""
         if self._decision.action >= 0:
             # What comes of an option is told step by step.
             return replace(

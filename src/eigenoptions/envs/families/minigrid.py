@@ -175,7 +175,9 @@ def _describe_memory(value: Any) -> Hashable:
 
 def _list_instructions(env: Any) -> list[Any]:
     """List BabyAI's instruction and its parts; none in other environments."""
-    parts = [env.instrs] if hasattr(env, "instrs") else []
+    if not hasattr(env, "instrs"):
+        return []
+    parts = [env.instrs]
     # The list grows while it is read: parts may consist of parts.
     for part in parts:
         for name in ("instr_a", "instr_b"):
