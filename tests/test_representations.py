@@ -10,9 +10,9 @@ from scipy.sparse import csr_array
 import eigenoptions as eo
 from eigenoptions.mdp.chains import uniform_walk
 from eigenoptions.spectra.representations import (
+    compute_smallest_eigenvectors,
     default_representation,
     learn_representation,
-    smallest_eigenvectors,
     successor_representation,
 )
 
@@ -36,13 +36,15 @@ def test_default_representation_of_equal_rewards_has_eigenvectors_of_the_laplaci
 ):
     """Tse et al. (2025), Theorem 3.1; the uniform walk of a maze is ``I - L / 4`` of the combinatorial Laplacian."""
     Z = default_representation(uniform_walk(four_rooms), -np.ones(104), 1.3)
-    _, vectors = smallest_eigenvectors(-Z, 6)
+    _, vectors = compute_smallest_eigenvectors(-Z, 6)
     expected = eo.spectrum(eo.graph(four_rooms), 6, operator="combinatorial").vectors
     assert_allclose(vectors, expected, atol=1e-9)
 
 
 def test_smallest_eigenvectors_never_cut_an_eigenspace():
-    values, vectors = smallest_eigenvectors(csr_array(np.diag([2.0, 1.0, 1.0, 1.0])), 2)
+    values, vectors = compute_smallest_eigenvectors(
+        csr_array(np.diag([2.0, 1.0, 1.0, 1.0])), 2
+    )
     assert_allclose(values, [1.0, 1.0])
     assert_allclose(vectors, np.eye(4)[:, 1:3], atol=1e-12)
 

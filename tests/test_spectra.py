@@ -18,7 +18,7 @@ from scipy.linalg import eigh
 from scipy.sparse import csr_array, csr_matrix, diags_array
 
 import eigenoptions as eo
-from eigenoptions.spectra.canonical import canonical_basis, cluster_bounds
+from eigenoptions.spectra.canonical import compute_canonical_basis, find_cluster_bounds
 from eigenoptions.spectra.eigensolver import MAX_DENSE_STATES, MIN_SPARSE_STATES
 from tests import reference
 from tests.graphs import (
@@ -228,14 +228,18 @@ def test_canonical_basis_of_rotated_space_is_the_same(seed):
             np.linalg.qr(rng.standard_normal((high - low, high - low)))[0]
             @ rows[low:high]
         )
-    assert_allclose(canonical_basis(values, rows.T), expected, atol=1e-8)
+    assert_allclose(compute_canonical_basis(values, rows.T), expected, atol=1e-8)
 
 
 def test_cluster_bounds_separate_where_there_is_a_gap():
-    assert cluster_bounds(np.zeros(0)).tolist() == [0]
-    assert cluster_bounds(np.array([1.0])).tolist() == [0, 1]
-    assert cluster_bounds(np.array([1e-9, 2e-9, 2e-9 + 1e-14])).tolist() == [0, 1, 3]
-    assert cluster_bounds(
+    assert find_cluster_bounds(np.zeros(0)).tolist() == [0]
+    assert find_cluster_bounds(np.array([1.0])).tolist() == [0, 1]
+    assert find_cluster_bounds(np.array([1e-9, 2e-9, 2e-9 + 1e-14])).tolist() == [
+        0,
+        1,
+        3,
+    ]
+    assert find_cluster_bounds(
         np.array([1.0, 1 + 1e-10, 1 + 2e-10, 1.1]) * 1e6, 1e6
     ).tolist() == [0, 3, 4]
 

@@ -1,60 +1,107 @@
-"""The smallest eigenpairs of a graph's symmetric Laplacian, complete and accurate to rounding.
+"""The smallest eigenpairs of a Laplacian, complete and accurate to rounding.
 
-Small graphs are diagonalised densely. Large ones are solved by Lanczos iteration (ARPACK) on the inverse, with a sparse
-factor (SuperLU); an inertia count proves that no eigenvalue is missing. Either solver leaves errors of rounding over
-the gap between eigenvalues, which differ between machines. A correction from residuals in twice the precision removes
-them.
+Small graphs are diagonalised densely. Large graphs are solved by Lanczos iteration
+(ARPACK) with the inverse of the Laplacian, which a sparse factor (SuperLU) applies. An
+inertia count proves that no eigenvalue is missing.
+
+Either solver leaves an error of the size of rounding over the gap between eigenvalues,
+which is different on every machine. A correction removes it. It needs residuals that
+are more accurate than double precision, so these are computed in pairs of doubles.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse import csr_array, eye_array
 from scipy.sparse.linalg import ArpackError, LinearOperator, SuperLU, eigsh, splu
 
-from eigenoptions._types import Progress
-from eigenoptions.spectra.canonical import cluster_bounds
+from eigenoptions._types import FloatArray, Progress
+from eigenoptions.spectra.canonical import find_cluster_bounds
 from eigenoptions.spectra.laplacian import GraphLaplacian
 
-# States up to which the dense solver is faster, and up to which its arrays fit into memory.
-MIN_SPARSE_STATES, MAX_DENSE_STATES = 300, 20_000
+# With fewer states, the dense solver is faster.
+MIN_SPARSE_STATES = 300
+# With more states, the arrays of the dense solver do not fit into memory.
+MAX_DENSE_STATES = 20_000
 
-Array = NDArray[np.float64]
+
+class _Eigenpairs(NamedTuple):
+    """Eigenvalues ``(m,)`` in ascending order, vectors ``(S, m)`` in any basis.
+
+    The first `n_complete` of them span whole eigenspaces.
+    """
+
+    values: FloatArray
+    vectors: FloatArray
+    n_complete: int
 
 
-def smallest_eigenpairs(
+def find_smallest_eigenpairs(
     laplacian: GraphLaplacian,
     k: int,
     rng: np.random.Generator,
     progress: Progress | None = None,
-) -> tuple[Array, Array]:
-    """At least the k smallest non-zero eigenvalues, and their vectors ``(n, m)`` in any basis: whole eigenspaces."""
-    n = len(laplacian.mass)
-    eigenpairs = (
-        None if n < MIN_SPARSE_STATES else _solve_sparse(laplacian, k, rng, progress)
-    )
-    if eigenpairs is None and n > MAX_DENSE_STATES:
-        reason = f"{k} eigenvectors need the dense solver, whose limit is {MAX_DENSE_STATES} states, got {n}"
-        raise ValueError(
-            f"{reason}: ask for fewer, or narrow the range of weights and degrees"
-        )
-    return _correct(laplacian, *(eigenpairs or _solve_dense(laplacian, k)))
+) -> tuple[FloatArray, FloatArray]:
+    """Find the smallest non-zero eigenvalues of the symmetric form, and their vectors.
+
+    Parameters
+    ----------
+    laplacian : GraphLaplacian
+        The Laplacian of a graph.
+    k : int
+        How many eigenvalues there must be at least.
+    rng : Generator
+        Draws the start vector of the iteration.
+    progress : callable or None, default=None
+        Called as ``progress(done, total)`` with steps of the iteration.
+
+    Returns
+    -------
+    values : array (m,)
+        The m >= k smallest eigenvalues in ascending order.
+    vectors : array (S, m)
+        Orthonormal columns. They span whole eigenspaces, in any basis.
+    """
+    n_states = len(laplacian.mass)
+    eigenpairs = None
+    if n_states >= MIN_SPARSE_STATES:
+        eigenpairs = _solve_sparse(laplacian, k, rng, progress)
+
+    if eigenpairs is None:
+        if n_states > MAX_DENSE_STATES:
+            raise ValueError(
+                f"{k} eigenvectors need the dense solver, whose limit is "
+                f"{MAX_DENSE_STATES} states, got {n_states}: "
+                "ask for fewer, or narrow the range of weights and degrees"
+            )
+        eigenpairs = _solve_dense(laplacian, k)
+    return _correct(laplacian, eigenpairs)
 
 
-def _solve_dense(laplacian: GraphLaplacian, k: int) -> tuple[Array, Array, int]:
-    """All non-zero eigenvalues, their vectors, and at which number the eigenspace of the k-th ends."""
-    # The eigenvalue zero of the null space is moved above all others.
-    A, component = laplacian.symmetric.toarray(), laplacian.component
-    shift = 4.0 * laplacian.norm * laplacian.null_vector
-    A += np.where(
-        component[:, None] == component, np.outer(shift, laplacian.null_vector), 0.0
-    )
+def _solve_dense(laplacian: GraphLaplacian, k: int) -> _Eigenpairs:
+    """All non-zero eigenvalues, of which the first k and more are complete."""
+    # Move the eigenvalue zero of the null space above all others.
+    null_vector = laplacian.null_vector
+    component = laplacian.component
+    shift = np.outer(4.0 * laplacian.norm * null_vector, null_vector)
+    is_same_component = component[:, None] == component
+    A = laplacian.symmetric.toarray()
+    A += np.where(is_same_component, shift, 0.0)
+
     values, vectors = eigh(A, overwrite_a=True, check_finite=False, driver="evd")
-    values = values[: len(values) - laplacian.n_zero]
-    bounds = cluster_bounds(values, laplacian.norm)
-    return values, vectors[:, : len(values)], int(bounds[np.searchsorted(bounds, k)])
+    n_nonzero = len(values) - laplacian.n_zero
+    values = values[:n_nonzero]
+    vectors = vectors[:, :n_nonzero]
+    return _Eigenpairs(values, vectors, _find_end(values, k, laplacian.norm))
+
+
+def _find_end(values: FloatArray, k: int, norm: float) -> int:
+    """The number of eigenvalues up to the end of the cluster of the k-th."""
+    bounds = find_cluster_bounds(values, norm)
+    return int(bounds[np.searchsorted(bounds, k)])
 
 
 def _solve_sparse(
@@ -62,159 +109,245 @@ def _solve_sparse(
     k: int,
     rng: np.random.Generator,
     progress: Progress | None,
-) -> tuple[Array, Array, int] | None:
-    """As `_solve_dense`, for somewhat more than k eigenvalues; None where the iteration does not serve."""
-    L, n, n_zero = laplacian.symmetric, len(laplacian.mass), laplacian.n_zero
-    # A shift below the smallest non-zero eigenvalue of any unweighted graph of this size (a path).
-    factor = _factorize(L, laplacian.norm * max(0.1 / n**2, 1e-13))
-    n_products = 0
+) -> _Eigenpairs | None:
+    """A few more than k eigenvalues by iteration; None where it does not serve."""
+    n_states = len(laplacian.mass)
+    n_zero = laplacian.n_zero
+    inverse = _Inverse(laplacian, k, progress)
+    operator = LinearOperator((n_states, n_states), inverse.multiply, dtype=np.float64)
 
-    def multiply_inverse(x: Array) -> Array:
-        nonlocal n_products
-        n_products += 1
-        if progress is not None:
-            progress(n_products, max(25 + int(2.5 * k), n_products + 1))
-        # Before the solution too: the factor is nearly singular along the null space.
-        return laplacian.remove_null_space(
-            factor.solve(laplacian.remove_null_space(x.ravel()))
-        )
-
-    inverse = LinearOperator((n, n), multiply_inverse, dtype=np.float64)
-    # Two more than asked for, to see where an eigenspace ends.
+    # Two more than asked for, to see where the eigenspace of the k-th value ends.
     n_wanted = k + 2
-    while 3 * n_wanted < n - n_zero:
-        start, ncv = (
-            multiply_inverse(rng.standard_normal(n)),
-            max(n_wanted + 20, 3 * n_wanted // 2),
-        )
+    while 3 * n_wanted < n_states - n_zero:
+        start = inverse.multiply(rng.standard_normal(n_states))
+        n_lanczos = max(n_wanted + 20, 3 * n_wanted // 2)
         try:
             _, vectors = eigsh(
-                inverse, n_wanted, which="LA", v0=start, ncv=ncv, maxiter=100
+                operator, n_wanted, which="LA", v0=start, ncv=n_lanczos, maxiter=100
             )
         except ArpackError:
-            # The Krylov space has few dimensions (a star), or one eigenvalue hides the others (a very weak link).
+            # The Krylov space has few dimensions (a star), or one eigenvalue hides the
+            # others (a very weak link).
             return None
-        vectors = np.apply_along_axis(laplacian.remove_null_space, 0, vectors)
-        projected = vectors.T @ (L @ vectors)
-        values, rotation = eigh((projected + projected.T) / 2)
-        vectors = vectors @ rotation
-        # The eigenspace of the k-th value must be followed by a gap, below which the inertia counts no other value.
-        bounds = cluster_bounds(values, laplacian.norm)
-        end = int(bounds[np.searchsorted(bounds, k)])
-        if (
-            end < n_wanted
-            and _count_below(L, values[end - 1], values[end]) == n_zero + end
-        ):
-            return values, vectors, end
+        values, vectors = _project(laplacian, vectors)
+
+        # A gap must follow the eigenspace of the k-th value, and the inertia must count
+        # no other eigenvalue below the gap. If not, look at more eigenvalues.
+        end = _find_end(values, k, laplacian.norm)
+        if end < n_wanted:
+            n_below = _count_below(laplacian.symmetric, values[end - 1], values[end])
+            if n_below == n_zero + end:
+                return _Eigenpairs(values, vectors, end)
         n_wanted *= 2
     return None
 
 
+class _Inverse:
+    """The inverse of the Laplacian outside of its null space.
+
+    Parameters
+    ----------
+    laplacian : GraphLaplacian
+        The Laplacian of a graph.
+    k : int
+        The number of eigenvalues, from which the number of products is guessed.
+    progress : callable or None
+        Called as ``progress(done, total)`` with numbers of products.
+    """
+
+    def __init__(
+        self, laplacian: GraphLaplacian, k: int, progress: Progress | None
+    ) -> None:
+        n_states = len(laplacian.mass)
+        # The shift makes the matrix regular. It is below the smallest non-zero
+        # eigenvalue of any unweighted graph of this size, which is that of a path.
+        shift = laplacian.norm * max(0.1 / n_states**2, 1e-13)
+        self.factor = _factorize(laplacian.symmetric, shift)
+        self.laplacian = laplacian
+        self.progress = progress
+        self.n_products = 0
+        self.n_expected = 25 + int(2.5 * k)
+
+    def multiply(self, x: FloatArray) -> FloatArray:
+        """The product with a vector ``(S,)``."""
+        self.n_products += 1
+        if self.progress is not None:
+            total = max(self.n_expected, self.n_products + 1)
+            self.progress(self.n_products, total)
+        # Before the solution too, because the factor is nearly singular along the null
+        # space: a small part of x there would grow large.
+        x = self.laplacian.remove_null_space(x.ravel())
+        solution = self.factor.solve(x)
+        return self.laplacian.remove_null_space(solution)
+
+
+def _project(
+    laplacian: GraphLaplacian, vectors: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Eigenpairs of the Laplacian in the space of some vectors (Rayleigh and Ritz)."""
+    vectors = np.apply_along_axis(laplacian.remove_null_space, 0, vectors)
+    projected = vectors.T @ (laplacian.symmetric @ vectors)
+    values, rotation = eigh((projected + projected.T) / 2)
+    return values, vectors @ rotation
+
+
 def _factorize(L: csr_array, shift: float) -> SuperLU:
     """Factor of ``L + shift`` with pivots on the diagonal."""
-    settings = {
-        "permc_spec": "MMD_AT_PLUS_A",
-        "diag_pivot_thresh": 0.0,
-        "options": {"SymmetricMode": True},
-    }
-    return splu((L + shift * eye_array(L.shape[0])).tocsc(), **settings)
+    shifted = L + shift * eye_array(L.shape[0])
+    return splu(
+        shifted.tocsc(),
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )
 
 
 def _count_below(L: csr_array, low: float, high: float) -> int | None:
-    """Number of eigenvalues of L below the gap between two of them, by Sylvester's law: the signs of the pivots.
+    """The number of eigenvalues of L below the gap between two of them.
 
-    They count only where no rows were exchanged and no pivot is close to zero, which makes the next one huge: else
-    another point of the gap is tried.
+    By Sylvester's law of inertia, as many eigenvalues are below a point as pivots of
+    ``L - point`` are negative. The pivots count only if no rows were exchanged, and if
+    none is close to zero, which would make the next one huge. If not, another point of
+    the gap is tried. None: no point will do.
     """
+    gap = high - low
     for fraction in (0.5, 0.4, 0.6):
+        point = low + fraction * gap
         try:
-            factor = _factorize(L, -(low + fraction * (high - low)))
+            factor = _factorize(L, -point)
         except RuntimeError:
             # A pivot is exactly zero.
             continue
         pivots = factor.U.diagonal()
-        if (factor.perm_r == factor.perm_c).all() and 1e-14 * np.abs(
-            pivots
-        ).max() <= high - low:
+        is_in_order = (factor.perm_r == factor.perm_c).all()
+        if is_in_order and 1e-14 * np.abs(pivots).max() <= gap:
             return int((pivots < 0).sum())
     return None
 
 
 def _correct(
     laplacian: GraphLaplacian,
-    values: Array,
-    vectors: Array,
-    count: int,
+    eigenpairs: _Eigenpairs,
     *,
-    block_entries: int = 1 << 22,
-) -> tuple[Array, Array]:
-    """The first `count` eigenpairs, corrected by all of them, in place.
+    max_passes: int = 4,
+    block_entries: int = 2**22,
+) -> tuple[FloatArray, FloatArray]:
+    """The complete eigenpairs, corrected by all of them, in place.
 
-    To first order the part of a vector along another eigenvector is wrong by its residual there over the difference of
-    the eigenvalues. The error that is left is quadratic, so that one pass is enough but for nearly equal eigenvalues.
-    Vectors are those of ``(D - W) v = value mass v``, which has no rounded coefficients. Blocks of columns bound the
-    memory for intermediate results.
+    To first order, the part of a vector along another eigenvector is wrong by its
+    residual there, over the difference of the eigenvalues. The error that is left is
+    quadratic, so one pass is enough unless eigenvalues are nearly equal. Blocks of
+    columns bound the memory of intermediate results.
     """
-    bounds = cluster_bounds(values, laplacian.norm)
+    values, vectors, n_complete = eigenpairs
+    bounds = find_cluster_bounds(values, laplacian.norm)
     cluster = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    residuals = _Residuals(laplacian)
+
+    # Eigenvectors of (D - W) v = value mass v. The coefficients of this equation are
+    # the weights as they are given, while those of the symmetric form are rounded.
+    root_mass = np.sqrt(laplacian.mass)[:, None]
+    vectors /= root_mass
+
     width = max(1, block_entries // len(vectors))
-    A, entries = laplacian.difference, _leading_bits(laplacian.difference.data)
-    A_high, A_low = (
-        csr_array((x, A.indices, A.indptr), A.shape)
-        for x in (entries, A.data - entries)
-    )
-    root = np.sqrt(laplacian.mass)[:, None]
-    vectors /= root
-    for _ in range(4):
+    for _ in range(max_passes):
         largest = 0.0
-        for low in range(0, count, width):
-            block = slice(low, min(low + width, count))
-            X = np.ascontiguousarray(vectors[:, block])
-            # The residual to about 24 digits of its terms. The product of leading bits is exact.
-            X_high = _leading_bits(X)
-            rest = A_high @ (X - X_high) + A_low @ X
-            weighted, weighted_error = _multiply_exactly(X, laplacian.mass[:, None])
-            target, target_error = _multiply_exactly(weighted, values[block])
-            residual, error = _subtract_exactly(A_high @ X_high, target)
-            residual += error + (rest - (target_error + weighted_error * values[block]))
+        for first in range(0, n_complete, width):
+            block = slice(first, min(first + width, n_complete))
+            residual = residuals.compute(values[block], vectors[:, block])
+
+            # The residual along the vector itself is the error of its eigenvalue.
             parts = vectors.T @ residual
             values[block] += parts[block].diagonal()
-            gaps = np.where(
-                cluster[:, None] != cluster[block],
-                values[block] - values[:, None],
-                np.inf,
-            )
-            parts /= gaps
+
+            # Along the other vectors, it is the error of the vector times the
+            # difference of the eigenvalues. Within an eigenspace any basis is right.
+            gaps = values[block] - values[:, None]
+            is_other_space = cluster[:, None] != cluster[block]
+            parts /= np.where(is_other_space, gaps, np.inf)
             vectors[:, block] += vectors @ parts
             largest = max(largest, float(np.abs(parts).max()))
+
+        # The square of this is below rounding.
         if largest < 1e-8:
             break
-    vectors *= root
-    return values[:count], vectors[:, :count]
+
+    vectors *= root_mass
+    return values[:n_complete], vectors[:, :n_complete]
 
 
-def _leading_bits(x: Array) -> Array:
+class _Residuals:
+    """Residuals ``A v - value mass v`` with ``A = D - W``, to about 24 digits.
+
+    The terms of a residual cancel but for their last digits. In double precision, what
+    is left would be mostly rounding error. So each term is computed as the sum of a
+    double and a small remainder.
+
+    A product with A is split by leading bits: ``A x = A_high x_high + (A_high x_low +
+    A_low x)``. The first product is exact. Its factors are multiples of one unit each,
+    with at most 25 bits, and the absolute entries in a row of A sum to at most twice
+    the largest entry. So all sums fit into the 53 bits of a double.
+    """
+
+    def __init__(self, laplacian: GraphLaplacian) -> None:
+        A = laplacian.difference
+        high = _round_to_leading_bits(A.data)
+        low = A.data - high
+        self.A_high = csr_array((high, A.indices, A.indptr), A.shape)
+        self.A_low = csr_array((low, A.indices, A.indptr), A.shape)
+        self.mass = laplacian.mass[:, None]
+
+    def compute(self, values: FloatArray, vectors: FloatArray) -> FloatArray:
+        """Residuals ``(S, m)`` of values ``(m,)`` and vectors ``(S, m)``."""
+        X = np.ascontiguousarray(vectors)
+        X_high = _round_to_leading_bits(X)
+        product = self.A_high @ X_high
+        product_rest = self.A_high @ (X - X_high) + self.A_low @ X
+
+        # value mass v, with the errors of both multiplications.
+        weighted, weighted_error = _multiply_exactly(X, self.mass)
+        target, target_error = _multiply_exactly(weighted, values)
+        target_rest = target_error + weighted_error * values
+
+        residual, residual_error = _subtract_exactly(product, target)
+        residual += residual_error + (product_rest - target_rest)
+        return residual
+
+
+def _round_to_leading_bits(x: FloatArray) -> FloatArray:
     """`x` rounded to 25 bits of its largest entry."""
-    unit = 1.5 * 2.0 ** (np.ceil(np.log2(np.abs(x).max())) + 27)
-    rounded: Array = (x + unit) - unit
+    # Doubles of the size of this number are multiples of the unit to round to. So the
+    # sum is rounded to it, and the difference is exact.
+    exponent = np.ceil(np.log2(np.abs(x).max()))
+    large = 1.5 * 2.0 ** (exponent + 27)
+    rounded: FloatArray = (x + large) - large
     return rounded
 
 
-def _multiply_exactly(a: Array, b: Array) -> tuple[Array, Array]:
-    """``a b`` as the rounded product and its error (Dekker)."""
-    # 2^27 + 1 splits a double into two halves of 26 bits.
-    a_high, b_high = (
-        scaled - (scaled - x)
-        for x, scaled in ((a, 134217729.0 * a), (b, 134217729.0 * b))
-    )
-    a_low, b_low, product = a - a_high, b - b_high, a * b
-    return product, (
-        (a_high * b_high - product) + a_high * b_low + a_low * b_high
-    ) + a_low * b_low
+def _multiply_exactly(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """``a b`` as the rounded product and its error (Dekker, 1971)."""
+    a_high, a_low = _split_bits(a)
+    b_high, b_low = _split_bits(b)
+    product = a * b
+    # The products of halves are exact. The order of the sums keeps them exact, too.
+    error = a_high * b_high - product
+    error = error + a_high * b_low
+    error = error + a_low * b_high
+    error = error + a_low * b_low
+    return product, error
 
 
-def _subtract_exactly(a: Array, b: Array) -> tuple[Array, Array]:
-    """``a - b`` as the rounded difference and its error (Knuth)."""
+def _split_bits(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """`x` as a sum of two doubles with 26 bits each (Veltkamp, 1968)."""
+    scaled = (2.0**27 + 1.0) * x
+    high = scaled - (scaled - x)
+    return high, x - high
+
+
+def _subtract_exactly(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """``a - b`` as the rounded difference and its error (Knuth, 1969)."""
     difference = a - b
-    rest = difference - a
-    return difference, (a - (difference - rest)) - (b + rest)
+    # What was subtracted after rounding, and what it was subtracted from.
+    b_rounded = a - difference
+    a_rounded = difference + b_rounded
+    return difference, (a - a_rounded) - (b - b_rounded)

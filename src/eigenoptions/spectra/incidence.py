@@ -1,7 +1,8 @@
-"""The incidence matrix of sampled transitions and its singular vectors (paper, Section 5.1).
+"""The incidence matrix of sampled transitions and its singular vectors (Section 5.1).
 
-Every new transition is a row ``phi(s') - phi(s)`` of T. With one-hot features and every transition of a graph sampled,
-``T'T = 2L`` (Theorem 5.1): the right singular vectors of T are the eigenvectors of the combinatorial Laplacian.
+Every new transition is a row ``phi(s') - phi(s)`` of T. With one-hot features, and with
+every transition of a graph sampled, ``T'T = 2L`` (Theorem 5.1): the right singular
+vectors of T are the eigenvectors of the combinatorial Laplacian.
 """
 
 from __future__ import annotations
@@ -9,30 +10,35 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse import csr_array, issparse, vstack
 
+from eigenoptions._types import BoolArray, FeatureFunction, FloatArray
 from eigenoptions._validation import check_int
 from eigenoptions.data import Transitions
-from eigenoptions.features import Map, compute_features
-from eigenoptions.spectra.canonical import canonical_basis
+from eigenoptions.features import compute_features
+from eigenoptions.spectra.canonical import compute_canonical_basis
 from eigenoptions.spectra.spectrum import Spectrum
 
-Array = NDArray[np.float64]
-Batches = Transitions | Iterable[Transitions]
+# One batch, or many, of which one is in memory at a time.
+Batches: TypeAlias = Transitions | Iterable[Transitions]
 
 
 class Incidence:
     """Rows of an incidence matrix, from one batch of transitions after the other.
 
-    Each difference of features is one row (Section 5.2); transitions that change no feature have none.
+    Each difference of features is one row (Section 5.2), however often it occurs.
+    Transitions that change no feature have no row.
 
+    Examples
+    --------
     >>> T = Incidence()
-    >>> T.add(np.array([[0, 0], [1, 0], [2, 2]]), np.array([[1, 0], [2, 0], [2, 2]])).tolist()
+    >>> before = np.array([[0, 0], [1, 0], [2, 2]])
+    >>> after = np.array([[1, 0], [2, 0], [2, 2]])
+    >>> T.add(before, after).tolist()
     [True, False, False]
     >>> T.rows.toarray().tolist()
     [[1.0, 0.0]]
@@ -40,61 +46,94 @@ class Incidence:
 
     def __init__(self) -> None:
         self._blocks: list[csr_array] = []
-        self._seen: set[bytes] = set()
+        self._digests: set[bytes] = set()
 
     def __len__(self) -> int:
-        return len(self._seen)
+        return len(self._digests)
 
     @property
     def rows(self) -> csr_array:
-        """``(len, d)`` the incidence matrix T, in the order of the transitions."""
+        """The incidence matrix T ``(len, d)``, in the order of the transitions."""
         if not self._blocks:
             raise ValueError("there are no transitions: add at least one batch")
         return csr_array(vstack(self._blocks))
 
-    def add(self, phi: Any, phi_next: Any) -> NDArray[np.bool_]:
-        """Add features ``(N, d)`` before and after each transition, dense or sparse; return which of them are new."""
-        if not issparse(phi):
-            kind = np.int8 if phi.dtype == phi_next.dtype == np.bool_ else np.float64
-            phi, phi_next = phi.astype(kind), phi_next.astype(kind)
-        difference = csr_array(phi_next - phi, dtype=np.float64)
-        difference.sum_duplicates()
-        difference.eliminate_zeros()
-        # A row is known by a digest of its columns (4 bytes each) and entries (8 bytes each).
-        columns, entries = (
-            difference.indices.astype(np.int32).tobytes(),
-            difference.data.tobytes(),
-        )
-        new = np.zeros(difference.shape[0], dtype=np.bool_)
-        for i, (low, high) in enumerate(pairwise(difference.indptr.tolist())):
-            key = blake2b(
-                columns[4 * low : 4 * high] + entries[8 * low : 8 * high],
-                digest_size=16,
-            ).digest()
-            if high > low and key not in self._seen:
-                self._seen.add(key)
-                new[i] = True
-        self._blocks.append(difference[new])
-        return new
+    def add(self, phi: Any, phi_next: Any) -> BoolArray:
+        """Add the transitions of a batch.
+
+        Parameters
+        ----------
+        phi, phi_next : array or sparse array (N, d)
+            Features before and after each transition.
+
+        Returns
+        -------
+        array (N,)
+            Which transitions were new.
+        """
+        difference = _subtract_features(phi_next, phi)
+        is_new = np.zeros(difference.shape[0], dtype=np.bool_)
+        for row, digest in enumerate(_compute_digests(difference)):
+            if digest is not None and digest not in self._digests:
+                self._digests.add(digest)
+                is_new[row] = True
+        self._blocks.append(difference[is_new])
+        return is_new
 
 
-def incidence(transitions: Batches, features: Map) -> csr_array:
-    """The incidence matrix T ``(N, d)`` of transitions in a feature space (Section 5.1).
+def _subtract_features(phi_next: Any, phi: Any) -> csr_array:
+    """Differences of features ``(N, d)``, without stored zeros."""
+    if not issparse(phi):
+        # Booleans cannot be subtracted, and small unsigned integers would wrap around.
+        is_boolean = phi.dtype == phi_next.dtype == np.bool_
+        signed = np.int8 if is_boolean else np.float64
+        phi = phi.astype(signed)
+        phi_next = phi_next.astype(signed)
+    difference = csr_array(phi_next - phi, dtype=np.float64)
+    difference.sum_duplicates()
+    difference.eliminate_zeros()
+    return difference
+
+
+def _compute_digests(rows: csr_array) -> Iterator[bytes | None]:
+    """A digest of the columns and entries of each row; None for empty rows."""
+    # Cut from the bytes of whole arrays, which is faster than arrays of single rows.
+    columns = rows.indices.astype(np.int32).tobytes()
+    entries = rows.data.tobytes()
+    for low, high in pairwise(rows.indptr.tolist()):
+        if low == high:
+            yield None
+        else:
+            text = columns[4 * low : 4 * high] + entries[8 * low : 8 * high]
+            yield blake2b(text, digest_size=16).digest()
+
+
+def incidence(transitions: Batches, features: FeatureFunction) -> csr_array:
+    """Compute the incidence matrix T of transitions in a feature space (Section 5.1).
 
     Parameters
     ----------
-    transitions
-        A batch, or an iterable of batches, of which one is in memory at a time.
-    features
-        The map phi from a batch of observations to ``(N, d)``.
+    transitions : Transitions or iterable of Transitions
+        A batch, or many, of which one is in memory at a time.
+    features : callable
+        The map phi from a batch of observations to features ``(N, d)``.
+
+    Returns
+    -------
+    csr_array (N, d)
+        One row ``phi(s') - phi(s)`` per difference.
 
     Examples
     --------
     Every transition of a path of three states, in both directions: twice the Laplacian.
 
     >>> from eigenoptions.features import OneHot
-    >>> states, next_states = np.array([0, 1, 2, 1, 1]), np.array([1, 2, 1, 0, 0])
-    >>> T = incidence(Transitions(states, np.zeros(5, int), next_states, np.zeros(5, bool)), OneHot(3))
+    >>> states = np.array([0, 1, 2, 1, 1])
+    >>> next_states = np.array([1, 2, 1, 0, 0])
+    >>> actions = np.zeros(5, dtype=int)
+    >>> terminated = np.zeros(5, dtype=bool)
+    >>> walk = Transitions(states, actions, next_states, terminated)
+    >>> T = incidence(walk, OneHot(3))
     >>> (T.T @ T).toarray().tolist()
     [[2.0, -2.0, 0.0], [-2.0, 4.0, -2.0], [0.0, -2.0, 2.0]]
     """
@@ -105,107 +144,229 @@ def incidence(transitions: Batches, features: Map) -> csr_array:
 
 
 def feature_spectrum(
-    transitions: Batches, features: Map, k: int | None = None, whiten: bool = True
+    transitions: Batches,
+    features: FeatureFunction,
+    k: int | None = None,
+    whiten: bool = True,
 ) -> Spectrum:
-    """Eigenpurposes in a feature space, from sampled transitions (Section 5).
+    """Compute eigenpurposes in a feature space, from sampled transitions (Section 5).
 
     Parameters
     ----------
-    transitions, features, k
-        As in `incidence`; and the number of eigenpurposes (None: all).
-    whiten
-        Functions ``f(s) = e . phi(s)`` have variance 1 on the data; False: directions e have length 1, as in the paper.
+    transitions, features
+        As in `incidence`.
+    k : int or None, default=None
+        Number of eigenpurposes; None for all.
+    whiten : bool, default=True
+        Whether functions ``f(s) = e . phi(s)`` have variance 1 on the data. If not,
+        directions e have length 1, as in the paper.
+
+    Returns
+    -------
+    Spectrum
+        The directions e are its vectors; see `incidence_spectrum`.
 
     Examples
     --------
     >>> from eigenoptions.features import Fourier
     >>> x = np.linspace(0, 1, 50)[:, None]
-    >>> walk = Transitions(x[:-1], np.zeros(49, dtype=int), x[1:], np.zeros(49, dtype=bool))
+    >>> actions = np.zeros(49, dtype=int)
+    >>> terminated = np.zeros(49, dtype=bool)
+    >>> walk = Transitions(x[:-1], actions, x[1:], terminated)
     >>> feature_spectrum(walk, Fourier((0.0,), (1.0,), order=3), 2)
     Spectrum(2 of dimension 4, incidence: 0.1007, 0.4026)
     """
-    T, n, total, squares = Incidence(), 0, np.zeros(1), np.zeros((1, 1))
+    T = Incidence()
+    moments = _Moments()
     for phi, phi_next in _compute_features(transitions, features):
         T.add(phi, phi_next)
         if whiten:
-            products = phi.T.astype(np.float64) @ phi
-            squares = squares + (products.toarray() if issparse(products) else products)
-            n, total = n + phi.shape[0], total + phi.sum(axis=0)
-    covariance = squares / n - np.outer(total / n, total / n) if n else None
+            moments.add(phi)
+    covariance = moments.compute_covariance() if whiten else None
     return incidence_spectrum(T.rows, k, covariance=covariance, features=features)
+
+
+class _Moments:
+    """Sums of features and of their products, from one batch after the other."""
+
+    def __init__(self) -> None:
+        self._n_samples = 0
+        self._sum: Any = 0.0
+        self._sum_of_products: Any = 0.0
+
+    def add(self, phi: Any) -> None:
+        """Add features ``(N, d)``, dense or sparse."""
+        products = phi.T.astype(np.float64) @ phi
+        if issparse(products):
+            products = products.toarray()
+        self._n_samples += phi.shape[0]
+        self._sum = self._sum + phi.sum(axis=0)
+        self._sum_of_products = self._sum_of_products + products
+
+    def compute_covariance(self) -> FloatArray | None:
+        """The covariance ``(d, d)``; None without samples."""
+        if not self._n_samples:
+            return None
+        mean = self._sum / self._n_samples
+        covariance: FloatArray = self._sum_of_products / self._n_samples
+        return covariance - np.outer(mean, mean)
 
 
 def incidence_spectrum(
     T: csr_array,
     k: int | None = None,
     *,
-    covariance: Array | None = None,
+    covariance: FloatArray | None = None,
     min_variance: float = 1e-6,
     tolerance: float | None = None,
-    features: Map | None = None,
+    features: FeatureFunction | None = None,
 ) -> Spectrum:
-    """Right singular vectors of an incidence matrix ``(N, d)``, those of the smallest singular values first.
+    """Compute the right singular vectors of an incidence matrix, smallest values first.
 
-    Directions e have length 1, as in the paper; features that never changed take no part. With a covariance M
-    ``(d, d)`` of the features, functions ``f(s) = e . phi(s)`` have variance 1 instead, ``e' M e = 1``, as in slow
-    feature analysis; else, where features overlap, the smallest singular values belong to functions that are flat on
-    the data. Directions with less than `min_variance` of the largest variance are left out. ``values`` are those of
-    ``T'T / 2``; below `tolerance` (None: rounding errors) times the largest they are zero: `n_zero` directions in
-    which no transition went.
+    Without a covariance, directions e have length 1, as in the paper, and features that
+    never changed take no part. Where features overlap, the smallest singular values
+    then belong to functions that are flat on the data. With a covariance M of the
+    features, functions ``f(s) = e . phi(s)`` have variance 1 instead, ``e' M e = 1``,
+    as in slow feature analysis.
+
+    Parameters
+    ----------
+    T : csr_array (N, d)
+        The incidence matrix.
+    k : int or None, default=None
+        Number of singular vectors; None for all.
+    covariance : array (d, d) or None, default=None
+        Covariance of the features.
+    min_variance : float, default=1e-6
+        With a covariance, directions with less than this part of the largest variance
+        are left out.
+    tolerance : float or None, default=None
+        Eigenvalues below this part of the largest are zero; None for rounding errors.
+    features : callable or None, default=None
+        The map phi, which the spectrum keeps.
+
+    Returns
+    -------
+    Spectrum
+        ``values`` are the eigenvalues of ``T'T / 2``, ``vectors`` the directions
+        ``(d, k)``, and ``n_zero`` counts the directions in which no transition went.
     """
-    d = T.shape[1]
     if not T.nnz:
         raise ValueError("no transition has changed a feature: sample more transitions")
-    # Coordinates of directions: features that changed, or principal axes of the features, scaled to variance 1.
-    used, axes, whitening = np.arange(d), None, np.zeros(0)
     if covariance is None:
-        used = np.flatnonzero(np.bincount(T.indices, minlength=d))
+        values, directions = _find_unit_directions(T, k, tolerance)
     else:
         variances, axes = find_principal_axes(covariance, min_variance)
-        whitening = axes / np.sqrt(variances)
-    n = len(used) if axes is None else axes.shape[1]
-    k = check_int("k", n if k is None else k, maximum=n)
-    A = 0.5 * _gram_matrix(T[:, used])
-    values, vectors = eigh(A if axes is None else whitening.T @ A @ whitening)
+        values, directions = _find_white_directions(T, variances, axes, k, tolerance)
+    n_zero = int((values == 0).sum())
+    return Spectrum(values, directions, "incidence", n_zero, features)
+
+
+def _find_unit_directions(
+    T: csr_array, k: int | None, tolerance: float | None
+) -> tuple[FloatArray, FloatArray]:
+    """Eigenvalues ``(k,)`` of ``T'T / 2``, and unit vectors ``(d, k)``."""
+    n_features = T.shape[1]
+    changes = np.bincount(T.indices, minlength=n_features)
+    changing = np.flatnonzero(changes)
+    k = _check_number(k, len(changing))
+
+    values, vectors = eigh(0.5 * _compute_gram_matrix(T[:, changing]))
     norm = float(values[-1])
-    limit = 8 * n * np.finfo(float).eps if tolerance is None else tolerance
-    values = np.where(values > limit * norm, values, 0.0)
-    basis = canonical_basis(values, vectors if axes is None else axes @ vectors, norm)[
-        :, :k
-    ]
-    directions = np.zeros((d, k))
-    directions[used] = basis if axes is None else whitening @ (axes.T @ basis)
-    return Spectrum(
-        values[:k], directions, "incidence", int((values[:k] == 0).sum()), features
-    )
+    values = _clear_small_values(values, tolerance)
+    basis = compute_canonical_basis(values, vectors, norm)
+
+    directions = np.zeros((n_features, k))
+    directions[changing] = basis[:, :k]
+    return values[:k], directions
+
+
+def _find_white_directions(
+    T: csr_array,
+    variances: FloatArray,
+    axes: FloatArray,
+    k: int | None,
+    tolerance: float | None,
+) -> tuple[FloatArray, FloatArray]:
+    """Eigenvalues ``(k,)``, and directions ``(d, k)`` of functions with variance 1.
+
+    The principal axes of the features ``(d, m)``, scaled to variance 1, are the
+    coordinates.
+    """
+    k = _check_number(k, len(variances))
+    whitening = axes / np.sqrt(variances)
+    A = 0.5 * _compute_gram_matrix(T)
+    values, vectors = eigh(whitening.T @ A @ whitening)
+    norm = float(values[-1])
+    values = _clear_small_values(values, tolerance)
+
+    # The canonical basis depends on the coordinates. Those of the features do not
+    # depend on the solver, as the principal axes may.
+    basis = compute_canonical_basis(values, axes @ vectors, norm)[:, :k]
+    return values[:k], whitening @ (axes.T @ basis)
+
+
+def _check_number(k: int | None, maximum: int) -> int:
+    """The number of singular vectors; None for all, which must be one at least."""
+    if k is None:
+        k = maximum
+    return check_int("k", k, maximum=maximum)
+
+
+def _clear_small_values(values: FloatArray, tolerance: float | None) -> FloatArray:
+    """Ascending eigenvalues, with 0 for those that are zero but for rounding."""
+    if tolerance is None:
+        tolerance = 8 * len(values) * np.finfo(float).eps
+    return np.where(values > tolerance * float(values[-1]), values, 0.0)
 
 
 def find_principal_axes(
-    covariance: Array, min_variance: float = 1e-6
-) -> tuple[Array, Array]:
-    """Variances ``(m,)`` and orthonormal axes ``(d, m)`` of features, without those of a relatively small variance."""
+    covariance: FloatArray, min_variance: float = 1e-6
+) -> tuple[FloatArray, FloatArray]:
+    """Find the principal axes of features.
+
+    Parameters
+    ----------
+    covariance : array (d, d)
+        Covariance of the features.
+    min_variance : float, default=1e-6
+        Axes with less than this part of the largest variance are left out.
+
+    Returns
+    -------
+    variances : array (m,)
+        The variance along each axis, in ascending order.
+    axes : array (d, m)
+        Orthonormal columns.
+    """
     variances, axes = eigh(covariance)
-    kept = variances > min_variance * max(float(variances[-1]), 0.0)
-    return variances[kept], axes[:, kept]
+    largest = max(float(variances[-1]), 0.0)
+    is_kept = variances > min_variance * largest
+    return variances[is_kept], axes[:, is_kept]
 
 
-def _compute_features(transitions: Batches, features: Map) -> Iterator[tuple[Any, Any]]:
+def _compute_features(
+    transitions: Batches, features: FeatureFunction
+) -> Iterator[tuple[Any, Any]]:
     """Features ``(N, d)`` before and after the transitions of each batch."""
-    for batch in [transitions] if isinstance(transitions, Transitions) else transitions:
+    batches = [transitions] if isinstance(transitions, Transitions) else transitions
+    for batch in batches:
         phi = compute_features(features, batch.obs)
-        yield phi, compute_features(features, batch.next_obs, phi.shape[1])
+        n_features = phi.shape[1]
+        phi_next = compute_features(features, batch.next_obs, n_features)
+        yield phi, phi_next
 
 
-def _gram_matrix(T: csr_array, block_rows: int = 4096) -> Array:
-    """``T'T``, by sparse or by dense products, whichever is faster."""
-    n, d = T.shape
-    gram: Array = np.zeros(
-        (check_int("the number of features that change", d, maximum=20_000), d)
-    )
-    if T.nnz < 0.1 * n * d:
+def _compute_gram_matrix(T: csr_array, block_rows: int = 4096) -> FloatArray:
+    """``T'T`` by sparse or by dense products, whichever is faster."""
+    n_rows, n_features = T.shape
+    check_int("the number of features that change", n_features, maximum=20_000)
+    gram: FloatArray = np.zeros((n_features, n_features))
+    if T.nnz < 0.1 * n_rows * n_features:
         gram += T.T @ T
-    else:
-        for low in range(0, n, block_rows):
-            block = T[low : low + block_rows].toarray()
-            gram += block.T @ block
+        return gram
+
+    for low in range(0, n_rows, block_rows):
+        block = T[low : low + block_rows].toarray()
+        gram += block.T @ block
     return gram

@@ -144,7 +144,7 @@ class GraphLaplacian:
         W = check_weights(W)
         degree = W.sum(axis=1)
         self.mass = self.operator.compute_mass(degree)
-        self.difference = csr_array(diags_array(degree) - W)
+        self.difference = diags_array(degree) - W
 
         scale = self.mass**-0.5
         self.symmetric = _scale_entries(self.difference, scale, scale)

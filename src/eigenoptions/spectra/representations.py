@@ -1,8 +1,11 @@
-"""The successor and the default representation of a random walk, and their eigenvectors.
+"""The successor and the default representation of a random walk.
 
-Successor representation (Dayan, 1993; Machado et al., 2018): ``(I - gamma P)^-1``, the expected discounted numbers of
-visits. Default representation (Piray and Daw, 2021; Tse et al., 2025): ``(diag(exp(-r / temperature)) - P)^-1``, the
-sum of ``exp(r(path) / temperature)`` over all paths, weighted by their probabilities.
+The successor representation (Dayan, 1993; Machado et al., 2018) is
+``(I - gamma P)^-1``: the expected discounted numbers of visits of a random walk P.
+
+The default representation (Piray and Daw, 2021; Tse et al., 2025) is
+``(diag(exp(-r / temperature)) - P)^-1``: the sum of ``exp(r(path) / temperature)`` over
+all paths, weighted by their probabilities.
 """
 
 from __future__ import annotations
@@ -10,38 +13,70 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import csc_array, csr_array, diags_array, eye_array, issparse
 from scipy.sparse.linalg import splu
 
+from eigenoptions._types import FloatArray, IntegerArray
 from eigenoptions._validation import check_csr, check_float, check_int
-from eigenoptions.spectra.canonical import canonical_basis
-
-Array = NDArray[np.float64]
+from eigenoptions.spectra.canonical import compute_canonical_basis
 
 
-def successor_representation(P: csr_array, gamma: float) -> Array:
-    """``(S, S)`` the expected discounted numbers of visits of a walk P, ``(I - gamma P)^-1``.
+def successor_representation(P: csr_array, gamma: float) -> FloatArray:
+    """Compute the successor representation ``(I - gamma P)^-1`` of a random walk.
 
-    >>> successor_representation(csr_array(np.array([[0.0, 1.0], [1.0, 0.0]])), 0.5).round(3).tolist()
+    Parameters
+    ----------
+    P : csr_array (S, S)
+        Transition probabilities; a row may sum to less than 1.
+    gamma : float in [0, 1)
+        The discount.
+
+    Returns
+    -------
+    array (S, S)
+        The expected discounted number of visits to each state (column) of walks from
+        each state (row).
+
+    Examples
+    --------
+    >>> swap = csr_array(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    >>> successor_representation(swap, 0.5).round(3).tolist()
     [[1.333, 0.667], [0.667, 1.333]]
     """
     gamma = check_float("gamma", gamma, minimum=0, below=1)
-    return _invert(eye_array(P.shape[0]) - gamma * _check_walk(P))
+    P = _check_probabilities(P)
+    return _invert(eye_array(P.shape[0]) - gamma * P)
 
 
 def default_representation(
     P: csr_array, rewards: ArrayLike, temperature: float
-) -> Array:
-    """``(S, S)`` the default representation of a walk P with negative rewards per state (Tse et al., Equation 3).
+) -> FloatArray:
+    """Compute the default representation of a random walk (Tse et al., Equation 3).
 
+    Parameters
+    ----------
+    P : csr_array (S, S)
+        Transition probabilities; a row may sum to less than 1.
+    rewards : array_like (S,)
+        The reward of each state, which must be negative.
+    temperature : float
+        How much rewards count: the less, the higher it is.
+
+    Returns
+    -------
+    array (S, S)
+        The representation: one row per start, one column per state.
+
+    Examples
+    --------
     >>> walk = csr_array(np.array([[0.5, 0.5], [0.5, 0.5]]))
     >>> default_representation(walk, [-1.0, -1.0], 1.0).round(3).tolist()
     [[0.475, 0.107], [0.107, 0.475]]
     """
-    return _invert(
-        diags_array(_step_costs(rewards, temperature, P.shape[0])) - _check_walk(P)
-    )
+    P = _check_probabilities(P)
+    costs = _compute_step_costs(rewards, temperature, P.shape[0])
+    return _invert(diags_array(costs) - P)
 
 
 def learn_representation(
@@ -52,48 +87,92 @@ def learn_representation(
     gamma: float = 0.99,
     alpha: float = 0.1,
     sweeps: int = 1,
-    begin: Array | None = None,
-) -> Array:
-    """``(S, S)`` the successor representation of sampled transitions, learned by temporal differences.
+    begin: FloatArray | None = None,
+) -> FloatArray:
+    """Learn the successor representation from transitions, by temporal differences.
 
-    ``psi(s) += alpha (1_s + gamma psi(s') - psi(s))`` for each transition in order, `sweeps` times over all of them,
-    beginning with `begin` or with zeros (Machado et al., 2018, Section 3).
+    For each transition in order, ``psi(s) += alpha (1_s + gamma psi(s') - psi(s))``
+    (Machado et al., 2018, Section 3).
 
-    >>> learn_representation([0, 1] * 500, [1, 0] * 500, 2, gamma=0.5).round(3).tolist()
+    Parameters
+    ----------
+    before, after : array_like (N,)
+        The states before and after each transition.
+    n_states : int
+        Number of states.
+    gamma : float in [0, 1), default=0.99
+        The discount.
+    alpha : float in (0, 1], default=0.1
+        The step size.
+    sweeps : int, default=1
+        How many times to go over all transitions.
+    begin : array (S, S) or None, default=None
+        The representation to begin with; None for zeros.
+
+    Returns
+    -------
+    array (S, S)
+        The representation: one row per start, one column per state.
+
+    Examples
+    --------
+    >>> before = [0, 1] * 500
+    >>> after = [1, 0] * 500
+    >>> learn_representation(before, after, 2, gamma=0.5).round(3).tolist()
     [[1.333, 0.667], [0.667, 1.333]]
     """
-    n, alpha = _check_size(n_states), check_float("alpha", alpha, above=0, maximum=1)
-    pairs = np.stack([np.ravel(before), np.ravel(after)], axis=1)
-    if not np.all(pairs.dtype.kind in "iu" and (pairs >= 0) & (pairs < n)):
-        raise ValueError(
-            f"before and after must be states in 0..{n - 1}, got {pairs[:3].tolist()}"
-        )
+    n_states = _check_size(n_states)
+    alpha = check_float("alpha", alpha, above=0, maximum=1)
+    transitions = _check_transitions(before, after, n_states).tolist()
     gamma = check_float("gamma", gamma, minimum=0, below=1)
-    table = (
-        np.zeros((n, n))
-        if begin is None
-        else np.array(begin, dtype=np.float64).reshape(n, n)
-    )
-    for s, s_next in pairs.tolist() * check_int("sweeps", sweeps):
-        table[s] += alpha * (gamma * table[s_next] - table[s])
-        table[s, s] += alpha
-    return table
+    sweeps = check_int("sweeps", sweeps)
+    if begin is None:
+        psi = np.zeros((n_states, n_states))
+    else:
+        psi = np.array(begin, dtype=np.float64).reshape(n_states, n_states)
+
+    for _ in range(sweeps):
+        for state, next_state in transitions:
+            psi[state] += alpha * (gamma * psi[next_state] - psi[state])
+            psi[state, state] += alpha
+    return psi
 
 
-def smallest_eigenvectors(A: Any, k: int) -> tuple[Array, Array]:
-    """The k smallest eigenvalues of a symmetric matrix, and vectors ``(n, k)`` in the canonical basis."""
+def compute_smallest_eigenvectors(A: Any, k: int) -> tuple[FloatArray, FloatArray]:
+    """Compute the k smallest eigenvalues of a symmetric matrix, and their vectors.
+
+    Parameters
+    ----------
+    A : array or sparse array (n, n)
+        A symmetric matrix.
+    k : int
+        Number of eigenvalues.
+
+    Returns
+    -------
+    values : array (k,)
+        The eigenvalues in ascending order.
+    vectors : array (n, k)
+        The first columns of the canonical basis.
+    """
     _check_size(A.shape[0])
-    values, vectors = np.linalg.eigh(A.toarray() if issparse(A) else A)
-    return values[:k], canonical_basis(values, vectors, float(np.abs(values).max()))[
-        :, :k
-    ]
+    dense = A.toarray() if issparse(A) else A
+    values, vectors = np.linalg.eigh(dense)
+    norm = float(np.abs(values).max())
+    # The basis of all vectors, so that no eigenspace is cut.
+    basis = compute_canonical_basis(values, vectors, norm)
+    return values[:k], basis[:, :k]
 
 
-def _invert(A: Any) -> Array:
-    return splu(csc_array(A)).solve(np.eye(_check_size(A.shape[0])))  # type: ignore[no-any-return]
+def _invert(A: Any) -> FloatArray:
+    """The inverse ``(S, S)`` of a sparse matrix, as a dense array."""
+    identity = np.eye(_check_size(A.shape[0]))
+    inverse: FloatArray = splu(csc_array(A)).solve(identity)
+    return inverse
 
 
-def _check_walk(P: Any) -> csr_array:
+def _check_probabilities(P: Any) -> csr_array:
+    """Transition probabilities as a csr array."""
     P = check_csr("P", P, nonnegative=True)
     if P.shape[0] != P.shape[1] or P.sum(axis=1).max() > 1 + 1e-9:
         raise ValueError(
@@ -103,25 +182,44 @@ def _check_walk(P: Any) -> csr_array:
 
 
 def _check_size(n_states: int, maximum: int = 4_000) -> int:
-    """Number of states of a representation, which is a dense array."""
+    """The number of states of a representation, which is a dense array."""
     return check_int(
         "the number of states of a representation", n_states, maximum=maximum
     )
 
 
-def _step_costs(rewards: ArrayLike, temperature: float, n_states: int) -> Array:
-    """``(S,)`` exp(-rewards / temperature), which must be above 1."""
-    r, temperature = (
-        np.asarray(rewards, dtype=np.float64),
-        check_float("temperature", temperature, above=0),
-    )
-    if r.shape != (n_states,) or not r.max() < 0:
-        text = f"rewards must be negative, of shape ({n_states},), got shape {r.shape}, up to {r.max()}"
+def _check_transitions(
+    before: ArrayLike, after: ArrayLike, n_states: int
+) -> IntegerArray:
+    """Pairs ``(N, 2)`` of states."""
+    pairs = np.stack([np.ravel(before), np.ravel(after)], axis=1)
+    is_integer = pairs.dtype.kind in "iu"
+    if not is_integer or (pairs < 0).any() or (pairs >= n_states).any():
         raise ValueError(
-            f"{text}: subtract a constant, for example rewards - rewards.max() - 1"
+            f"before and after must be states in 0..{n_states - 1}, "
+            f"got {pairs[:3].tolist()}"
         )
-    if not 1e-12 < -r.max() / temperature <= -r.min() / temperature < 700:
+    return pairs
+
+
+def _compute_step_costs(
+    rewards: ArrayLike, temperature: float, n_states: int
+) -> FloatArray:
+    """``exp(-rewards / temperature)`` ``(S,)``, which must be above 1."""
+    rewards = np.asarray(rewards, dtype=np.float64)
+    temperature = check_float("temperature", temperature, above=0)
+    highest = rewards.max()
+    if rewards.shape != (n_states,) or not highest < 0:
         raise ValueError(
-            f"temperature {temperature} does not fit rewards from {r.min()} to {r.max()}"
+            f"rewards must be negative, of shape ({n_states},), "
+            f"got shape {rewards.shape}, up to {highest}: "
+            "subtract a constant, for example rewards - rewards.max() - 1"
         )
-    return np.exp(-r / temperature)
+
+    # With smaller exponents the matrix is singular to rounding; larger ones overflow.
+    lowest = rewards.min()
+    if -highest / temperature <= 1e-12 or -lowest / temperature >= 700:
+        raise ValueError(
+            f"temperature {temperature} does not fit rewards from {lowest} to {highest}"
+        )
+    return np.exp(-rewards / temperature)

@@ -24,8 +24,8 @@ from eigenoptions._validation import (
     readonly,
     set_readonly,
 )
-from eigenoptions.spectra.canonical import canonical_basis
-from eigenoptions.spectra.eigensolver import smallest_eigenpairs
+from eigenoptions.spectra.canonical import compute_canonical_basis
+from eigenoptions.spectra.eigensolver import find_smallest_eigenpairs
 from eigenoptions.spectra.laplacian import OPERATORS, GraphLaplacian
 
 logger = logging.getLogger("eigenoptions")
@@ -239,11 +239,11 @@ def compute_spectrum(
     # The other eigenvalues, smallest first.
     n_nonzero = k - n_zero
     if n_nonzero:
-        eigenvalues, eigenvectors = smallest_eigenpairs(
+        eigenvalues, eigenvectors = find_smallest_eigenpairs(
             laplacian, n_nonzero, generator, progress
         )
         # The eigenvectors were corrected to rounding: they have no error to allow for.
-        eigenvectors = canonical_basis(
+        eigenvectors = compute_canonical_basis(
             eigenvalues, eigenvectors, laplacian.norm, relative_error=0.0
         )
         values[n_zero:] = np.maximum(eigenvalues[:n_nonzero], 0.0)

@@ -22,8 +22,8 @@ from eigenoptions.options import OptionSet, Purpose
 from eigenoptions.options.solver import solve
 from eigenoptions.options.walks import walk
 from eigenoptions.spectra.representations import (
+    compute_smallest_eigenvectors,
     learn_representation,
-    smallest_eigenvectors,
 )
 
 
@@ -84,7 +84,7 @@ def discover_options(
 
 def _point_away(psi: FloatArray, number: int) -> Purpose:
     """The first eigenvector of a representation, away from what was visited."""
-    values, vectors = smallest_eigenvectors(-(psi + psi.T) / 2.0, 1)
+    values, vectors = compute_smallest_eigenvectors(-(psi + psi.T) / 2.0, 1)
     e = vectors[:, 0]
     if e.sum() >= 0:
         e = -e

@@ -23,7 +23,7 @@ from eigenoptions.mdp import MDP
 from eigenoptions.mdp.chains import uniform_walk
 from eigenoptions.options import Purpose
 from eigenoptions.spectra.representations import (
-    smallest_eigenvectors,
+    compute_smallest_eigenvectors,
     successor_representation,
 )
 
@@ -116,7 +116,7 @@ def _find_real_eigenvectors(
         # A similar matrix is symmetric, so all of its eigenvalues are real.
         root = degree**-0.5
         A = diags_array(1.0 + drain) - diags_array(root) @ W @ diags_array(root)
-        values, vectors = smallest_eigenvectors(csr_array(A), n)
+        values, vectors = compute_smallest_eigenvectors(csr_array(A), n)
         return values, vectors * root[:, None]
 
     L = (diags_array(1.0 + drain) - diags_array(1.0 / degree) @ W).toarray()

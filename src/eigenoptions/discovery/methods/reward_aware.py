@@ -20,8 +20,8 @@ from eigenoptions.mdp import MDP, graph, reachable
 from eigenoptions.mdp.chains import uniform_walk
 from eigenoptions.options import Purpose
 from eigenoptions.spectra.representations import (
+    compute_smallest_eigenvectors,
     default_representation,
-    smallest_eigenvectors,
 )
 
 
@@ -45,7 +45,7 @@ def choose_purposes(
     costs = compute_state_rewards(mdp, rewards)
     Z = default_representation(uniform_walk(mdp), costs, temperature)
     symmetric = (Z + Z.T)[np.ix_(states, states)] / 2.0
-    _, vectors = smallest_eigenvectors(-symmetric, len(states))
+    _, vectors = compute_smallest_eigenvectors(-symmetric, len(states))
 
     # Small entries of the first eigenvector are lost in rounding. Products of positive
     # numbers have no such error, so they bring them back.

@@ -26,7 +26,7 @@ from eigenoptions.options import Purpose, eigenpurposes
 from eigenoptions.spectra import Spectrum
 from eigenoptions.spectra.laplacian import GraphLaplacian
 from eigenoptions.spectra.representations import (
-    smallest_eigenvectors,
+    compute_smallest_eigenvectors,
     successor_representation,
 )
 from eigenoptions.spectra.spectrum import compute_spectrum
@@ -84,7 +84,7 @@ def _solve_dense(psi: FloatArray, n_vectors: int | None) -> Spectrum:
     k = len(psi)
     if n_vectors is not None:
         k = min(k, n_vectors)
-    values, vectors = smallest_eigenvectors(-(psi + psi.T) / 2.0, k)
+    values, vectors = compute_smallest_eigenvectors(-(psi + psi.T) / 2.0, k)
     return Spectrum(-values, vectors, "successor", n_zero=0)
 
 
