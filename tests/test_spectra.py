@@ -79,7 +79,6 @@ def lapack_values(W, operator):
 
 
 # Closed forms
-# -----------------------------------------------------------------------------------------------
 
 
 def path_values(n):
@@ -153,7 +152,6 @@ def test_spectrum_of_open_room_runs_along_diagonals(open_room):
 
 
 # Definitions
-# ------------------------------------------------------------------------------------------------
 
 
 @given(st.integers(0, 10**6), st.sampled_from(OPERATORS))
@@ -210,7 +208,6 @@ def test_spectrum_of_successor_inverts_the_discounted_walk(four_rooms):
 
 
 # The canonical basis
-# ----------------------------------------------------------------------------------------
 
 
 @given(st.integers(0, 10**6))
@@ -245,7 +242,6 @@ def test_cluster_bounds_separate_where_there_is_a_gap():
 
 
 # Dense and sparse solver, seeds
-# -------------------------------------------------------------------------------
 
 # Graphs with many equal eigenvalues, and how many eigenvectors are asked for.
 LARGE = {
@@ -365,7 +361,6 @@ def test_spectrum_of_relabelled_states_is_permuted():
 
 
 # Input
-# ------------------------------------------------------------------------------------------------------
 
 
 def test_spectrum_of_any_array_format_is_the_same():
@@ -481,7 +476,6 @@ def test_spectrum_of_several_components_warns(caplog):
 
 
 # The record
-# -------------------------------------------------------------------------------------------------
 
 
 def test_spectrum_record_is_read_only_and_short():
