@@ -1,4 +1,4 @@
-"""Sphinx settings. Nothing here needs the network: no intersphinx, no remote fonts or scripts."""
+"""Sphinx settings. Nothing needs the network: no intersphinx, no remote fonts."""
 
 from __future__ import annotations
 

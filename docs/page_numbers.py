@@ -1,4 +1,6 @@
-"""Compare the numbers on the pages with what the library computes or a stored table holds; `--write` puts them right.
+"""Compare the numbers on the pages with computed ones, or with a stored table.
+
+``--write`` puts them right.
 
 A statement is a page, a sentence with a placeholder ``{}`` per number, and the function
 that gives the numbers as text.
@@ -32,7 +34,7 @@ def measure_diffusion(
 
 
 def measure_diffusion_as_paper(n_options: int) -> str:
-    """The same in four rooms with the options of eigenvalue zero counted, as in the paper."""
+    """The same in four rooms, options of eigenvalue zero counted as in the paper."""
     mdp = eo.maze("four-rooms")
     return (
         f"{eo.diffusion_time(mdp, eo.discover(mdp, n_options, skip_zero=False)):,.0f}"
@@ -40,13 +42,21 @@ def measure_diffusion_as_paper(n_options: int) -> str:
 
 
 def measure_learning(n_options: int) -> str:
-    """Mean evaluation return of Q-learning in four rooms: the paper's 100 runs of 500 episodes."""
+    """Mean evaluation return of Q-learning in four rooms, as in the paper.
+
+    100 runs of 500 episodes.
+    """
     mdp = eo.maze("four-rooms")
-    return f"{eo.q_learning(mdp, eo.discover(mdp, n_options) if n_options else None).returns.mean():.2f}"
+    options = eo.discover(mdp, n_options) if n_options else None
+    record = eo.q_learning(mdp, options)
+    return f"{record.returns.mean():.2f}"
 
 
 def compare_slow_features() -> list[str]:
-    """Cosines with the true eigenvectors, and diffusion times, of eigenpurposes and slow features."""
+    """Compare eigenpurposes and slow features: cosines and diffusion times.
+
+    The cosines are those with the true eigenvectors.
+    """
     mdp = eo.maze("four-rooms")
     n, rng = mdp.n_states, np.random.default_rng(0)
     assert mdp.successors is not None
@@ -87,7 +97,10 @@ METHODS += ("betweenness", "bottleneck", "community", "random")
 
 
 def compare_methods() -> list[str]:
-    """Diffusion times of every method that needs no reward on two maps, in the order of the page."""
+    """Diffusion times of every method without a reward, on two maps.
+
+    They come in the order of the page.
+    """
     numbers = [measure_diffusion(maze) for maze in ("four-rooms", "rooms:2x2")]
     for method in METHODS:
         for maze in ("four-rooms", "rooms:2x2"):
@@ -100,14 +113,17 @@ def compare_methods() -> list[str]:
 
 
 def read_ogbench(maze: str, kind: str) -> list[str]:
-    """Mean success of the planner on data sets of 100,000 steps of OGBench, from the stored table."""
+    """Mean success of the planner on OGBench's sets of 100,000 steps, as stored."""
     rows = pd.read_csv(ROOT / "reproduction" / "ogbench.csv")
     rows = rows[(rows.maze == maze) & (rows.kind == kind) & (rows.steps == 100_000)]
     return [f"{rows[rows.policy == 'solved'].success.mean():.1f}"]
 
 
 def read_exploration(space: str, n_options: int) -> list[str]:
-    """Mean steps to the first visit of a state, without options and with the automatic setting, and their ratio."""
+    """Mean steps to the first visit of a state, as stored.
+
+    Without options, with the automatic setting, and their ratio.
+    """
     rows = pd.read_csv(ROOT / "reproduction" / "exploration.csv")
     (row,) = rows[(rows.space == space) & (rows.options == n_options)].itertuples()
     return [
@@ -121,12 +137,14 @@ FOUR_ROOMS = "four-rooms"
 STATEMENTS: list[tuple[str, str, Callable[[], Sequence[str]]]] = [
     (
         "README.md",
-        "| Q-learning in four rooms: mean return of 500 episodes, 4 eigenoptions | {} | {} |",
+        "| Q-learning in four rooms: mean return of 500 episodes, 4 eigenoptions "
+        "| {} | {} |",
         lambda: [measure_learning(0), measure_learning(4)],
     ),
     (
         "README.md",
-        "| steps between two random cells of four rooms, 16 eigenoptions, one decision in twenty | {} | {} |",
+        "| steps between two random cells of four rooms, 16 eigenoptions, "
+        "one decision in twenty | {} | {} |",
         lambda: [
             measure_diffusion(FOUR_ROOMS),
             measure_diffusion(FOUR_ROOMS, 16, 0.05),
@@ -134,17 +152,20 @@ STATEMENTS: list[tuple[str, str, Callable[[], Sequence[str]]]] = [
     ),
     (
         "README.md",
-        "average state of MiniGrid's four rooms, 32 eigenoptions, automatic setting | {} | {} |",
+        "average state of MiniGrid's four rooms, 32 eigenoptions, automatic setting "
+        "| {} | {} |",
         lambda: read_exploration("FourRooms", 32)[:2],
     ),
     (
         "README.md",
-        "OGBench PointMaze giant-stitch, no training ([how](docs/planner.md)) | | {}% |",
+        "OGBench PointMaze giant-stitch, no training ([how](docs/planner.md)) "
+        "| | {}% |",
         lambda: [read_ogbench("giant", "stitch")[0].removesuffix(".0")],
     ),
     (
         "docs/faq.md",
-        "with 4 eigenoptions the diffusion time is {} steps under uniform choice, {} without options, and {} when one",
+        "with 4 eigenoptions the diffusion time is {} steps under uniform choice, "
+        "{} without options, and {} when one",
         lambda: [
             measure_diffusion(FOUR_ROOMS, 4),
             measure_diffusion(FOUR_ROOMS),
@@ -181,7 +202,8 @@ STATEMENTS: list[tuple[str, str, Callable[[], Sequence[str]]]] = [
     ),
     (
         "docs/slow-features.md",
-        "with the true eigenvectors is {} without and {} with normalisation; the diffusion time of their 32 options, "
+        "with the true eigenvectors is {} without and {} with normalisation; the "
+        "diffusion time of their 32 options, "
         "one decision in twenty, is {} and {} steps ({} with the true eigenvectors).",
         compare_slow_features,
     ),
@@ -189,7 +211,10 @@ STATEMENTS: list[tuple[str, str, Callable[[], Sequence[str]]]] = [
 
 
 def find_differences(write: bool = False) -> list[str]:
-    """Sentences whose numbers differ from the computed ones, or that stand on no page; `write`: correct the numbers."""
+    """Find sentences whose numbers differ from the computed ones, or that are missing.
+
+    With `write`, the numbers on the pages are corrected.
+    """
     differences = []
     for name, sentence, compute in STATEMENTS:
         page = ROOT / name

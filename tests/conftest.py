@@ -1,4 +1,7 @@
-"""What every test may ask for: the paper's three domains, small graphs with known answers, and one seed."""
+"""What every test may ask for: the paper's domains, small graphs, and one seed.
+
+The answers for the small graphs are known.
+"""
 
 from __future__ import annotations
 
@@ -92,13 +95,13 @@ def domain(request: pytest.FixtureRequest) -> eo.MDP:
 
 @pytest.fixture(scope="session")
 def corridor() -> eo.MDP:
-    """A path of seven states, whose spectrum and hitting times are known in closed form."""
+    """A path of seven states: its spectrum and hitting times have closed forms."""
     return eo.maze("S.....G")
 
 
 @pytest.fixture(scope="session")
 def slippery() -> eo.MDP:
-    """Three states in a row, two actions (left, right) that slip the other way one time in five."""
+    """Three states in a row; left and right slip the other way one time in five."""
     left, right = (
         np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0.0]]),
         np.array([[0, 1, 0], [0, 0, 1], [0, 0, 1.0]]),

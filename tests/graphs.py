@@ -54,7 +54,10 @@ def linked(A, B, weight):
 
 
 def rooms(rows, cols, size):
-    """A symmetric tiling of rooms, where Lanczos iteration misses copies of repeated eigenvalues."""
+    """A symmetric tiling of rooms, with many repeated eigenvalues.
+
+    Lanczos iteration misses copies of them.
+    """
     return eo.graph(eo.maze(rooms_map(rows, cols, size, centred=True)))
 
 
@@ -65,7 +68,7 @@ def random_maze(seed, high=14, wide=14, share=0.3):
 
 
 def random_graph(seed, most=12):
-    """Random weights over several orders of magnitude, often in pieces, sometimes with loops."""
+    """Random weights of several orders of magnitude, often in pieces or with loops."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, most))
     W = 10 ** rng.uniform(-2, 2, (n, n)) * (rng.random((n, n)) < rng.uniform(0.1, 0.8))

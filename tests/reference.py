@@ -1,4 +1,4 @@
-"""Slow, obvious twins of the compiled kernels, and exact answers to compare with: what tests believe."""
+"""Slow, obvious twins of the kernels, and exact answers: what tests believe."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ def learn(
     option_chance=None,
     stop_chance=0.0,
 ):
-    """One run of `q_learning` with lists and loops: returns, learning returns, steps, evaluation steps, values.
+    """One run of `q_learning` with lists and loops.
+
+    Gives returns, learning returns, steps, evaluation steps and values.
 
     A choice is a number: primitive action c < A, else option c - A.
     """
@@ -62,7 +64,7 @@ def learn(
         )
 
     def choose(s, random, learning):
-        """A choice, and whether it was drawn at random; a probability takes the high half of a number."""
+        """A choice, and whether it was drawn at random."""
         x = next(numbers)
         greedy = (
             random < 1 and (over_options or best(s) > 0) and (x >> 32) / 2**32 >= random
@@ -131,7 +133,9 @@ def learn(
 
 
 def choice_values(mdp, policy, gamma, sweeps=2000):
-    """Exact values (S, A + n) of actions and options for reward 1 at the goal, by value iteration.
+    """Exact values (S, A + n) of actions and options, by value iteration.
+
+    The reward is 1 at the goal.
 
     An option's own equation is Q(s, o) = sum p(s' | s, o(s)) (r + gamma U(s', o)), with
     U = Q(s', o) while it goes on and max Q(s', .) where it stops. 0 where an option may
@@ -158,7 +162,9 @@ def choice_values(mdp, policy, gamma, sweeps=2000):
 
 
 def arrival_probability(mdp, policy, max_steps, chance=None, stop_chance=0.0):
-    """Chance that the random behaviour over actions and options reaches the goal within `max_steps` steps.
+    """Probability that the random behaviour reaches the goal within `max_steps` steps.
+
+    The behaviour chooses among actions and options.
 
     A state of the chain is (state, option running or none); decisions take no time.
     """
@@ -188,11 +194,11 @@ def arrival_probability(mdp, policy, max_steps, chance=None, stop_chance=0.0):
 
 
 # Samples (Section 5.1)
-# ---------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------
 
 
 def incidence(before, after, *, dedupe=True):
-    """T as the paper says it: a tuple in a set for each difference, a list of dense rows."""
+    """T as the paper says it: differences as tuples in a set, then dense rows."""
     seen, rows = set(), []
     for phi, phi_next in zip(before, after, strict=True):
         row = tuple(
@@ -217,7 +223,10 @@ def wander(
     stop_chance=0.0,
     begin=None,
 ):
-    """Transitions of a walk with options, with lists and loops and the same random numbers as the kernel."""
+    """Transitions of a walk with options, by lists and loops.
+
+    The random numbers are those of the kernel.
+    """
     table, A = mdp.transition, mdp.n_actions
     numbers = splitmix(seed)
     s, option, age, walked = begin, None, 0, []
@@ -257,7 +266,10 @@ def wander(
 
 
 def shares(n_actions, n_options, chance):
-    """Probability of each action, and of each option that may start: of the uniform choice, or with a chance."""
+    """Probability of each action, and of each option that may start.
+
+    The choice is uniform, or it is an option with a given chance.
+    """
     if chance is None:
         return (Fraction(1, n_actions + n_options),) * 2
     c = Fraction(chance) if n_options else Fraction(0)
@@ -269,7 +281,7 @@ def shares(n_actions, n_options, chance):
 
 
 def dense_laplacian(W, operator):
-    """The Laplacian from its definition, entry by entry; a state without neighbours is divided by 1."""
+    """The Laplacian by definition; a state without neighbours is divided by 1."""
     W = W.toarray() if hasattr(W, "toarray") else np.asarray(W, dtype=float)
     n = len(W)
     degree = [sum(W[i]) for i in range(n)]
@@ -287,7 +299,10 @@ def dense_laplacian(W, operator):
 
 
 def canonical(rows, tie=1e-7):
-    """The canonical basis of the span of orthonormal rows, by the projector on what is left of it."""
+    """The canonical basis of the span of orthonormal rows, by projection.
+
+    Each vector is found with the projector on what is left of the span.
+    """
     P = rows.T @ rows
     found = []
     for _ in rows:
@@ -299,11 +314,14 @@ def canonical(rows, tie=1e-7):
 
 
 # Options (Section 3)
-# ----------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------
 
 
 def value_iteration(mdp, potential, gamma):
-    """Values q (S, A) and v (S,) of the reward f(s') - f(s) when one may stop for nothing, by plain backups."""
+    """Values q (S, A) and v (S,) by plain backups.
+
+    The reward is f(s') - f(s), and one may stop for nothing.
+    """
     S, A = mdp.n_states, mdp.n_actions
     P, f = mdp.transition, np.asarray(potential, dtype=float)
     reward = (P @ f).reshape(S, A) - f[:, None]
@@ -320,7 +338,10 @@ def value_iteration(mdp, potential, gamma):
 
 
 def climbed(successors, potential, gamma):
-    """What arriving is worth, the kernel's fixed point: states one by one, in reading order, until none rises."""
+    """What arriving is worth: the fixed point of the kernel.
+
+    States are visited one by one, in reading order, until none rises.
+    """
     e = [float(x) for x in potential]
     x = list(e)
     rising = True
@@ -335,7 +356,7 @@ def climbed(successors, potential, gamma):
 
 
 def walk(successors, row, state):
-    """Steps and last state of a policy row from a state; None where it goes round for ever."""
+    """Steps and last state of a policy from a state; None where it never ends."""
     seen = 0
     while row[state] >= 0:
         state = int(successors[state, row[state]])
@@ -346,7 +367,10 @@ def walk(successors, row, state):
 
 
 def distances(mdp, goal):
-    """Fewest steps to a goal from every state, inf where it cannot be reached; for deterministic moves."""
+    """Fewest steps to a goal from every state, inf where no path leads there.
+
+    For deterministic moves.
+    """
     backward = nx.DiGraph(
         (t, s) for s, nexts in enumerate(mdp.successors.tolist()) for t in nexts
     )
@@ -355,11 +379,14 @@ def distances(mdp, goal):
 
 
 # Rooms (Appendix C)
-# -----------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------
 
 
 def passages(W, radius):
-    """States with two neighbours or more, no two of which are within `radius` steps once the state is gone."""
+    """States whose neighbours are far apart once the state is gone.
+
+    A state has two neighbours or more, and no two of them are within `radius` steps.
+    """
     graph, mask = nx.from_scipy_sparse_array(W), []
     for s in graph:
         near, rest = list(graph[s]), graph.subgraph(set(graph) - {s})
@@ -375,6 +402,9 @@ def passages(W, radius):
 
 
 def betweenness(W):
-    """For every state, the share of shortest paths between two others that pass through it, summed over both ways."""
+    """Betweenness: for every state, the share of shortest paths that pass through it.
+
+    It is summed over all pairs of other states, both ways.
+    """
     scores = nx.betweenness_centrality(nx.from_scipy_sparse_array(W), normalized=False)
     return 2.0 * np.array([scores[s] for s in range(W.shape[0])])

@@ -1,4 +1,7 @@
-"""A smoke suite for ``make test-oldest`` and ``make test-newest``: every dependency is used once."""
+"""A smoke suite for ``make test-oldest`` and ``make test-newest``.
+
+Every dependency is used once.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from eigenoptions import MDP, OptionSet, Transitions
 
 
 def make_slippery(mdp: MDP, slip: float = 0.2) -> MDP:
-    """The same moves, which go astray to one side or the other with probability `slip`."""
+    """The same moves, which go astray to either side with probability `slip`."""
     S, A = mdp.n_states, mdp.n_actions
     P = mdp.transition.toarray().reshape(S, A, S)
     astray = (np.roll(P, 1, axis=1) + np.roll(P, -1, axis=1)) / 2
@@ -31,7 +31,10 @@ def list_transitions(mdp: MDP) -> Transitions:
 
 
 def make_options(policy: Any, n_actions: int, **fields: Any) -> OptionSet:
-    """Options with this policy ``(n, S)`` whose table is unknown, so that they fit every one of the same size."""
+    """Options with this policy ``(n, S)`` whose table is unknown.
+
+    They fit every table of the same size.
+    """
     rows = np.asarray(policy)
     stay = np.repeat(np.arange(rows.shape[1])[:, None], n_actions, axis=1)
     provenance = {"dynamics": "estimated"}

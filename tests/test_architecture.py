@@ -1,4 +1,7 @@
-"""The architecture: who may import whom, one owner per heavy dependency, and a first call that compiles nothing."""
+"""The architecture: who may import whom, and a first call that compiles nothing.
+
+Every heavy dependency has one owner.
+"""
 
 from __future__ import annotations
 
@@ -174,7 +177,8 @@ def run_python(code: str) -> list[str]:
 
 def test_import_is_light() -> None:
     loaded = run_python(
-        "import sys, eigenoptions; dir(eigenoptions); print(*{n.split('.')[0] for n in sys.modules})"
+        "import sys, eigenoptions; dir(eigenoptions); "
+        "print(*{name.split('.')[0] for name in sys.modules})"
     )
     assert not {"torch", "ray", "matplotlib", "numba", "scipy", "joblib"} & set(loaded)
 
@@ -188,7 +192,9 @@ for name in ("four-rooms", "rooms:4x4"):
     options = eo.solve(mdp, eo.eigenpurposes(eo.spectrum(eo.graph(mdp), k=9)))
     options = eo.discover(mdp, 8)
     if mdp.n_states < 200:
-        eo.diffusion_time(mdp, options), eo.diffusion_curve(mdp, options), eo.best_option_chance(mdp, options)
+        eo.diffusion_time(mdp, options)
+        eo.diffusion_curve(mdp, options)
+        eo.best_option_chance(mdp, options)
         eo.OptionsWrapper(gymnasium.make('eigenoptions/FourRooms-v0'), options)
 assert 1500 < mdp.n_states <= 2000
 for line in ("demo", "discover four-rooms -n 8", "diffusion four-rooms -n 8"):

@@ -1,4 +1,7 @@
-"""The arena: domains, measures of methods that agree with the library's, training runs, and the pages."""
+"""The arena: domains, measures of methods, training runs, and the pages.
+
+The measures agree with those of the library.
+"""
 
 from __future__ import annotations
 
@@ -142,7 +145,7 @@ def test_greedy_choice_prefers_actions() -> None:
     "way", [Way(), Way(0.3, 0.1), Way(repeat=0.5), Way(zeta=2.0), Way(bonus=0.001)]
 )
 def test_tables_learn_the_shortest_path(way: Way) -> None:
-    """Values of a corridor are powers of gamma, and the greedy policy takes the shortest path."""
+    """Values of a corridor are powers of gamma, and greedy is the shortest path."""
     mdp = eo.maze("......")
     policy = np.ascontiguousarray(eo.discover(mdp, 2).policy.T, dtype=np.int64)
     policy = policy if way.option_chance else policy[:, :0]
@@ -201,7 +204,10 @@ def test_record_counts_primitive_steps() -> None:
 
 @pytest.mark.parametrize("agent", agents.DEEP_AGENTS)
 def test_train_runs_every_agent_in_every_way(agent: str) -> None:
-    """What a network learns in so few steps may differ between machines, so only the form of a run is checked."""
+    """Only the form of a run is checked.
+
+    What a network learns in so few steps may differ between machines.
+    """
     pytest.importorskip("stable_baselines3")
     for way, settings in agents.DEEP_WAYS.items():
         (row,), (seen,) = train_deep(agent, "CliffWalking", way, 1, settings, 0.05)
@@ -232,11 +238,14 @@ def test_claims_compare_with_the_plain_agent() -> None:
         "options": [100, 200, 300, 90],
         "found": [950, 1000, 1000, 900],
     }
-    runs = pd.DataFrame(
-        {"task": "Taxi", "agent": "DQN", "way": way, "seed": seed, "goal": 5, "first_goal": first,
-         "learned": way != "found", "budget": 1000}
-        for way, goals in firsts.items() for seed, first in enumerate(goals)
-    )  # fmt: skip
+    rows = []
+    for way, goals in firsts.items():
+        for seed, first in enumerate(goals):
+            row = {"task": "Taxi", "agent": "DQN", "way": way, "seed": seed}
+            row |= {"goal": 5, "first_goal": first}
+            row |= {"learned": way != "found", "budget": 1000}
+            rows.append(row)
+    runs = pd.DataFrame(rows)
     seen = runs[[*agents.RUN, "seed"]].assign(mean_goal=1.0)
     summary = agents.summarize(runs, seen)
     assert summary.first_goal.tolist() == [875.0, 172.5, 962.5]

@@ -1,4 +1,4 @@
-"""The study of Atari games: roll-outs, game graphs, measures, comparisons, claims and stored results."""
+"""The study of Atari games: roll-outs, graphs, measures, claims, stored results."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ INTROS = {"Freeway": 20, "MontezumaRevenge": 60, "MsPacman": 270}
 def test_position_on_the_screen_is_where_actions_change_pixels(
     game: str, buttons: list[int]
 ) -> None:
-    """Pixels that differ between the outcomes of the actions are the player's (Bellemare et al., 2012)."""
+    """Pixels that differ between the outcomes of actions are the player's.
+
+    See Bellemare et al. (2012).
+    """
     emulator, known = Emulator(game), get_game(game)
     emulator.replay([0] * INTROS[game])
     for button in buttons:
@@ -223,7 +226,10 @@ def make_rollouts(
     own: float = 0.5,
     collections: int = 3,
 ) -> pd.DataFrame:
-    """A made-up table: options with places of their own, which singular ones keep to with probability `own`."""
+    """A made-up table of options with places of their own.
+
+    Singular options keep to theirs with probability `own`.
+    """
     tables = []
     for c in range(collections):
         for kind, bases, n in (

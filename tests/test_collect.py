@@ -78,7 +78,7 @@ def test_collect_sources_are_equivalent(four_rooms: eo.MDP) -> None:
 
 
 def test_collect_with_options_is_the_papers_walk(four_rooms: eo.MDP) -> None:
-    """Each decision uniform over actions and available options, options run to their end."""
+    """Each decision is uniform over actions and options, which run to their end."""
     batch = collect(
         MazeEnv("......"), 6_000, policy=BOTH_WAYS, option_chance=None, rng=1
     )

@@ -199,7 +199,7 @@ def test_noise_that_is_not_repeated_is_not_memorised() -> None:
 
 @pytest.mark.parametrize("kind", ["vectors", "images", "long vectors"])
 def test_one_wrong_observation_changes_nothing(kind: str) -> None:
-    """One value of a million in 6,000 transitions: the spectrum is that of the others."""
+    """One value of a million in 6,000 transitions: the others make the spectrum."""
     images = np.float64(pixels()) / 255
     observations = {
         "vectors": XY,

@@ -1,4 +1,7 @@
-"""`discover` on tables: eigenoptions are their steps; random goals, doorways; sources, methods of one's own, errors."""
+"""`discover` on tables: eigenoptions, random goals, doorways, sources, errors.
+
+Eigenoptions are the same as their steps; methods may be one's own.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,10 @@ def test_discover_settings_of_eigen_choose_purposes(four_rooms):
 
 
 def test_discover_four_rooms_leads_to_opposite_rooms(four_rooms):
-    """Section 4.1: one option of the second eigenvector ends in the top right room, the other in the bottom left."""
+    """Section 4.1: the options of the second eigenvector end in opposite rooms.
+
+    One ends in the top right room, the other in the bottom left.
+    """
     ends = [four_rooms.coords[row < 0] for row in discover(four_rooms, 2).policy]
     corners = {(bool((c[:, 0] < 6).all()), bool((c[:, 1] > 6).all())) for c in ends}
     assert corners == {(True, True), (False, False)}
@@ -111,7 +117,7 @@ def test_discover_warns_of_options_that_end_where_the_eigenvector_is_negative(ca
 
 
 def check_shortest_paths(mdp, options):
-    """Each option stops at its goal only (or where no path leads there), by a shortest path."""
+    """Options take shortest paths; they stop at the goal, or where none leads there."""
     for goal, row in zip(options.goals, options.policy, strict=True):
         steps = reference.distances(mdp, goal)
         np.testing.assert_array_equal(row < 0, (steps == 0) | (steps == np.inf))
@@ -252,7 +258,10 @@ def test_discover_without_such_options_raises(open_room):
 
 
 def test_discover_every_kind_of_source(tmp_path, four_rooms, caplog):
-    """Exact where there is a table, sampled otherwise or where samples are asked for; and the result says which."""
+    """Exact where there is a table, sampled otherwise or where samples are asked for.
+
+    The result says which.
+    """
     caplog.set_level(logging.INFO, "eigenoptions")
     (tmp_path / "map.txt").write_text("S..\n.#.\n..G")
     exact = discover(four_rooms, 4)

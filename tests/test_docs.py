@@ -1,4 +1,4 @@
-"""The documentation builds without a warning, and every block of code and every command on a page runs."""
+"""The documentation builds without a warning, and its code and commands run."""
 
 from __future__ import annotations
 

@@ -61,7 +61,11 @@ def test_from_env_of_a_maze_returns_the_maze(name: str) -> None:
 
 
 def test_maze_id_with_its_module_works_in_a_new_process() -> None:
-    code = "import gymnasium as gym; print(gym.make('eigenoptions:eigenoptions/FourRooms-v0').reset(seed=0)[0])"
+    code = (
+        "import gymnasium as gym; "
+        "env = gym.make('eigenoptions:eigenoptions/FourRooms-v0'); "
+        "print(env.reset(seed=0)[0])"
+    )
     printed = subprocess.check_output(
         [sys.executable, "-W", "error", "-c", code], timeout=100
     )
@@ -312,7 +316,10 @@ def test_from_env_minigrid_leaves_the_environment_as_it_was() -> None:
 
 
 def test_from_env_minigrid_headings_are_four_maps() -> None:
-    """Turning right from one map leads to the same cell of the next: right, down; left, up."""
+    """Turning right from one map leads to the same cell of the next.
+
+    The two maps above are those of headings right and down, below left and up.
+    """
     mdp = from_env("minigrid:MiniGrid-Empty-5x5-v0")
     maps, cells = np.divmod(mdp.coords, 6)
     heading, after = maps @ [2, 1], mdp.successors[:, 1]
@@ -373,7 +380,10 @@ def test_from_env_max_states_keeps_what_was_found() -> None:
 
 
 class Grid(gym.Env[int, int]):
-    """A 5 x 5 grid that observes the number of its cell and has no table; `draw` replaces actions at random."""
+    """A 5 x 5 grid that observes the number of its cell and has no table.
+
+    `draw` replaces actions at random.
+    """
 
     def __init__(self, low: int = 0, draw: Any = None) -> None:
         self.observation_space, self.action_space = Discrete(25, start=low), Discrete(4)
@@ -433,7 +443,7 @@ def test_from_env_end_that_depends_on_the_move_warns(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     class Door(Grid):
-        """Entering the corner from the left ends the episode, from above it does not."""
+        """Entering the corner from the left ends the episode, not from above."""
 
         def step(self, action: int) -> Any:
             before, (obs, *_) = self.cell, super().step(action)
@@ -465,7 +475,10 @@ class Alternating(gym.Wrapper[Any, Any, Any, Any]):
     "name", ["BabyAI-OpenTwoDoors-v0", "BabyAI-OpenRedBlueDoors-v0"]
 )
 def test_numbered_babyai_remembers_what_was_done(name: str) -> None:
-    """The order of the doors is part of the state: a walk to an end ends the episode there and not before."""
+    """The order of the doors is part of the state.
+
+    A walk to an end ends the episode there and not before.
+    """
     env = Numbered(gym.make(f"minigrid:{name}"), seed=1)
     mdp = env.mdp
     ends = np.flatnonzero(

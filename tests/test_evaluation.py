@@ -1,4 +1,4 @@
-"""Diffusion time: closed forms, invariants, slow twins, huge values, estimates, bad input."""
+"""Diffusion time: closed forms, invariants, slow twins, estimates, bad input."""
 
 from __future__ import annotations
 
@@ -80,7 +80,10 @@ def make_case(seed, slip_probability=0.0, terminating=True):
 def slow_hitting_times(
     mdp, policy, goal, option_chance=None, stop_chance=0.0, number=float
 ):
-    """Expected steps to a goal from the chain of decisions s and of running options (o, s), eliminated one by one."""
+    """Expected steps to a goal, by elimination of states one by one.
+
+    The chain has decisions s and running options (o, s).
+    """
     S, A = int(mdp.n_states), int(mdp.n_actions)
     P = mdp.transition.toarray().reshape(S, A, S)
     stop = number(stop_chance)
@@ -209,7 +212,7 @@ def test_option_chance_closed_form():
 
 
 def test_stop_chance_one_makes_every_option_a_single_action(four_rooms):
-    """With stop chance 1, an option is one more copy of the action that it takes first."""
+    """With stop chance 1, an option is a copy of the action that it takes first."""
     options = eo.discover(four_rooms, 3)
     S = four_rooms.n_states
     P = four_rooms.transition.toarray().reshape(S, 4, S)
@@ -313,7 +316,10 @@ def test_hitting_times_do_not_depend_on_the_size_of_blocks(
 
 
 def test_hitting_times_are_exact_where_a_linear_solver_fails():
-    """A corridor and an option back to its start: steps grow like 2.6 to the length. Against exact fractions."""
+    """A corridor and an option back to its start, against exact fractions.
+
+    Steps grow like 2.6 to the length.
+    """
     mdp = eo.maze("." * 48)
     options = lead_to(mdp, 0)
     times = hitting_times(mdp, options)
@@ -427,7 +433,7 @@ def test_diffusion_estimate_is_reproducible(four_rooms):
 
 
 def test_diffusion_estimate_of_a_cycle_has_no_spread():
-    """One action: the states are touched after 1, 2, ..., n - 1 steps, in every walk."""
+    """With one action, every walk touches the states after 1, 2, ..., n - 1 steps."""
     cycle = eo.MDP(np.roll(np.eye(6), 1, axis=1))
     estimate = diffusion_estimate(cycle, walks=4)
     assert (estimate.low, estimate.mean, estimate.high, estimate.steps) == (3, 3, 3, 20)
@@ -473,7 +479,7 @@ def test_mean_interval_is_student(rng):
 
 
 def test_hitting_times_continue_at_the_start_after_an_end():
-    """One action to the right: with the step from the end to the start, the states form a cycle."""
+    """One action to the right; with the step from end to start it is a cycle."""
     mdp = eo.MDP(np.eye(5)[[1, 2, 3, 4, 4]], start=0)
     i, j = np.meshgrid(np.arange(5), np.arange(5), indexing="ij")
     np.testing.assert_allclose(hitting_times(mdp), (j - i) % 5, rtol=1e-12)

@@ -82,7 +82,10 @@ def test_cycle_of_any_environment_of_numbered_states(make: str) -> None:
 
 
 def test_cycle_of_a_car_leaves_the_valley_without_a_reward() -> None:
-    """Random actions hardly move it; options of what was seen take it out, and to where more can be seen."""
+    """Random actions hardly move it; options of what was seen take it out.
+
+    They lead to where more can be seen.
+    """
     how = {
         "features": "fourier",
         "order": 3,
@@ -148,7 +151,10 @@ def test_cycle_bad_arguments_raise(
 def test_covering_eigenoptions_see_all_states_sooner_than_a_random_walk(
     four_rooms: eo.MDP,
 ) -> None:
-    """Machado et al. (2023), Figure 6; medians of three seeds. Without a number, rounds end with the last state."""
+    """Machado et al. (2023), Figure 6; medians of three seeds.
+
+    Without a number, rounds end with the last state.
+    """
     needed, alone = [], []
     for seed in range(3):
         calls: list[tuple[int, int]] = []
@@ -171,7 +177,10 @@ def test_covering_eigenoptions_see_all_states_sooner_than_a_random_walk(
 def test_covering_eigenoption_of_the_first_round_agrees_with_a_slow_twin(
     four_rooms: eo.MDP,
 ) -> None:
-    """One walk, temporal differences one by one, and the eigenvector of the largest eigenvalue, away from visits."""
+    """One walk, temporal differences one by one, and the largest eigenvalue's vector.
+
+    The vector points away from visits.
+    """
     options = discover(four_rooms, 3, "covering-eigen", rng=3)
     batch = walk(replace(four_rooms, goal=None), 100, rng=np.random.default_rng(3))
     psi = np.zeros((104, 104))

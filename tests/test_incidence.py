@@ -1,4 +1,7 @@
-"""The incidence matrix: Theorem 5.1, unique rows in any batches and formats, singular directions, slow features."""
+"""The incidence matrix: Theorem 5.1, unique rows, singular directions, slow features.
+
+Rows come in any batches and formats.
+"""
 
 from __future__ import annotations
 
@@ -132,7 +135,10 @@ def test_feature_spectrum_leaves_flat_directions_out(rng):
 
 
 def test_spectrum_of_features_and_ritz_values_are_those_of_tica(rng):
-    """Slow features by another library: one lag apart, a value is 1 - autocorrelation, and the same axes are cut."""
+    """Slow features by another library, one lag apart.
+
+    A value is 1 - autocorrelation, and the same axes are cut.
+    """
     x = np.zeros((3000, 3))
     for t in range(1, 3000):
         x[t] = [0.97, 0.8, 0.5] * x[t - 1] + rng.normal(size=3)

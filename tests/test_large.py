@@ -1,4 +1,4 @@
-"""Large problems: workers change nothing, memory stays bounded, and one sees how far things are."""
+"""Large problems: same results with workers, bounded memory, visible progress."""
 
 from __future__ import annotations
 

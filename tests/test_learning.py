@@ -1,4 +1,4 @@
-"""Learning with options: closed forms, invariants, the slow twin of the kernel, determinism, bad input."""
+"""Learning with options: closed forms, invariants, the slow twin, bad input."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ every_update = pytest.mark.parametrize("update", UPDATES)
 
 
 def make_task(seed):
-    """A small random MDP, half of its actions deterministic, with random options that need not ever terminate."""
+    """A small random MDP with random options that need not ever terminate.
+
+    Half of its actions are deterministic.
+    """
     rng = np.random.default_rng(seed)
     S, A, n = int(rng.integers(3, 12)), int(rng.integers(1, 6)), int(rng.integers(0, 7))
     P = rng.random((S, A, S)) ** 4
@@ -64,7 +67,10 @@ def test_values_of_actions_are_gamma_to_the_distance(update, n_options, stop_cha
 @option_values
 @pytest.mark.parametrize("stop_chance", [0.0, 0.3])
 def test_values_of_options_are_those_of_running_to_the_end(update, stop_chance):
-    """An option of k steps is worth gamma^k times where it ends, unless it meets the goal on its way."""
+    """An option of k steps is worth gamma^k times where it ends.
+
+    Unless it meets the goal on its way.
+    """
     mdp = eo.maze(TWO_ROOMS)
     options = eo.discover(mdp, n_options=8)
     record = q_learning(
@@ -142,7 +148,7 @@ def test_behaviour_reaches_the_goal_as_often_as_its_markov_chain(
 
 
 def test_evaluation_breaks_ties_and_explores_uniformly():
-    """With epsilon 1 the evaluation is a uniform walk, and so it is while all values are 0."""
+    """With epsilon 1, or while all values are 0, the evaluation is a uniform walk."""
     mdp = eo.maze(TWO_ROOMS)
     p = reference.arrival_probability(mdp, np.empty((0, mdp.n_states), dtype=int), 30)
     blind = q_learning(mdp, runs=1, episodes=40_000, max_steps=30, epsilon=1.0)
@@ -155,7 +161,10 @@ def test_evaluation_breaks_ties_and_explores_uniformly():
 
 
 def test_evaluation_explores_with_probability_epsilon():
-    """Learned corridor of 5 moves: all 5 greedy, or one of three idle or backward actions somewhere."""
+    """A learned corridor takes 5 steps unless a random action is a bad one.
+
+    Three of the four actions are idle or lead backward.
+    """
     record = q_learning(eo.maze("S....G"), runs=1, episodes=50_000, epsilon=0.1)
     straight = (record.evaluation_steps[0, 1000:] == 5).mean()
     assert straight == pytest.approx((1 - 0.1 * 3 / 4) ** 5, abs=0.01)
@@ -197,7 +206,10 @@ def test_returns_say_whether_the_goal_was_reached_in_time(update, four_rooms):
 
 
 def test_options_speed_up_learning_in_four_rooms(four_rooms):
-    """Section 4.3: the agent with 64 options is far ahead, on the task and on its reverse."""
+    """Section 4.3: with 64 options the agent is far ahead, on both tasks.
+
+    They are the task and its reverse.
+    """
     options = eo.discover(four_rooms, n_options=64)
     for start, goal in (
         (four_rooms.start, four_rooms.goal),
@@ -222,7 +234,10 @@ def test_intra_option_learning_updates_options_that_were_never_chosen():
 
 @option_values
 def test_ties_go_to_actions_so_that_a_new_agent_does_not_run_options(update):
-    """Until the goal is found all values are 0: a greedy agent walks as if there were no options."""
+    """Until the goal is found, a greedy agent walks as if there were no options.
+
+    All values are 0.
+    """
     mdp = eo.maze("rooms:3x3").with_task(0, 400)
     options = eo.discover(mdp, n_options=8)
     run = partial(q_learning, mdp, update=update, runs=20, episodes=1, max_steps=50_000)

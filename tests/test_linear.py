@@ -1,4 +1,7 @@
-"""Options in a feature space: learned values, look-ahead in copies, further termination, files, and what runs them."""
+"""Options in a feature space: learned values, look-ahead in copies, files.
+
+Also further termination, and what runs the options.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,7 @@ def test_ridge_regression_solves_the_normal_equations(shape):
 
 
 def test_fit_on_one_hot_features_finds_the_exact_policies(domain):
-    """With every transition and a feature per state, fitted Q iteration is value iteration."""
+    """With all transitions and a feature per state, it is value iteration."""
     purposes = eigenpurposes(eo.spectrum(eo.graph(domain), 4))
     settings = {
         "gamma": 0.9,

@@ -1,4 +1,6 @@
-"""The same on every machine: CPU type, BLAS threads, compiler target, seed and solver do not change a policy.
+"""The same policies on every machine.
+
+CPU type, BLAS threads, compiler target, seed and solver do not change them.
 
 Each subprocess computes the options of all mazes under other settings (OpenBLAS chooses
 its kernels by ``OPENBLAS_CORETYPE``, Numba compiles for ``NUMBA_CPU_NAME``) and writes
@@ -70,7 +72,10 @@ def make_mazes(large: bool) -> dict[str, eo.MDP]:
 
 
 def compute_options(large: bool, seed: int) -> dict[str, np.ndarray]:
-    """Policies and values of the options of every maze; those of large ones by the dense and the sparse solver."""
+    """Policies and values of the options of every maze.
+
+    Those of large mazes by the dense and the sparse solver.
+    """
     results = {}
     for name, mdp in make_mazes(large).items():
         W = eo.graph(mdp)

@@ -197,7 +197,10 @@ def test_mdp_copies_its_table_and_makes_it_canonical():
 
 
 def test_arrays_whose_memory_is_not_theirs_are_copied(tmp_path):
-    """What looks read-only may be written to by its owner: a window, a tensor, a buffer, a file."""
+    """What looks read-only may be written to by its owner.
+
+    A window, a tensor, a buffer, a file.
+    """
     x, buffer = np.arange(8), bytearray(np.arange(4).tobytes())
     np.save(tmp_path / "x.npy", x)
     tensor = torch.arange(4).numpy()
@@ -282,7 +285,10 @@ def test_from_successors_is_the_table_of_ones(four_rooms):
 
 
 def test_most_likely_successor_of_a_tie_is_near_the_mean_displacement():
-    """A slippery move right in an open row of 3 x 3 cells: left, right and ahead are equally likely."""
+    """Slippery moves in an open room of 3 x 3 cells.
+
+    Left, right and ahead are equally likely.
+    """
     room = eo.maze("...\n...\n...")
     P = np.eye(9)[room.successors]
     slippery = eo.MDP(

@@ -1,4 +1,7 @@
-"""Each discovery method against a slow twin that follows its paper, from tables and from samples; bad input."""
+"""Each discovery method against a slow twin that follows its paper; bad input.
+
+From tables and from samples.
+"""
 
 from __future__ import annotations
 
@@ -149,7 +152,10 @@ def test_find_passages_and_betweenness_agree_with_slow_twins(W):
 
 
 def test_compute_betweenness_of_a_path_agrees_with_the_closed_form():
-    """State i lies between i states on one side and n - 1 - i on the other, both ways; also in several blocks."""
+    """State i lies between i states on one side and n - 1 - i on the other.
+
+    Both ways; also if computed in several blocks.
+    """
     i = np.arange(300)
     assert_allclose(compute_betweenness(path(300)), 2.0 * i * (299 - i), rtol=1e-12)
 
@@ -184,7 +190,10 @@ def test_successor_of_asymmetric_dynamics_uses_the_symmetric_part():
 
 
 def test_successor_of_a_learned_representation_has_its_ends(i_maze):
-    """A representation learned by temporal differences from a walk gives the options of the exact one."""
+    """A representation learned from a walk gives the options of the exact one.
+
+    It is learned by temporal differences.
+    """
     steps = walk(replace(i_maze, start=None, goal=None), 200_000, rng=0)
     psi = learn_representation(steps.obs, steps.next_obs, 19, gamma=0.9, alpha=0.01)
     exact = successor_representation(uniform_walk(i_maze), 0.9)
@@ -292,7 +301,7 @@ def test_neo_leads_away_from_the_start(four_rooms):
 
 
 def costly():
-    """Two ways from left to right: a short one through costly states, a long one around them."""
+    """Two ways from left to right: short through costly states, long around them."""
     mdp = eo.maze("S......G\n.######.\n.######.\n........")
     cost = (mdp.coords[:, 0] == 0) & (mdp.coords[:, 1] > 0) & (mdp.coords[:, 1] < 7)
     return replace(mdp, reward=np.where(cost, -20.0, -1.0)), cost
@@ -387,7 +396,10 @@ def test_options_of_every_method_end_and_are_repeatable(four_rooms, name):
     "name", [name for name in eo.methods() if name not in ("eigen", "covering-eigen")]
 )
 def test_every_method_from_samples_agrees_with_the_table(four_rooms, name):
-    """A long walk sees every move, so its options are those of the table; a short one knows fewer states."""
+    """A long walk sees every move, so its options are those of the table.
+
+    A short one knows fewer states.
+    """
     free = replace(four_rooms, goal=None)
     how = {"rewards": np.full(104, -1.0)} if name == "reward-aware" else {}
     if name == "neo":

@@ -1,4 +1,7 @@
-"""Purposes, options and sets of them: what they hold, how they are selected, joined, followed, checked and shown."""
+"""Purposes, options and sets of them: what they hold, and what one does with them.
+
+They are selected, joined, followed, checked and shown.
+"""
 
 from __future__ import annotations
 

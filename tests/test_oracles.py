@@ -1,4 +1,4 @@
-"""Other people's answers: mean first passage times of deeptime, and a spectrum that kooplearn knows."""
+"""Other people's answers: first passage times of deeptime, a spectrum of kooplearn."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,10 @@ def test_hitting_times_are_mean_first_passage_times(name, rng):
 
 
 def test_spectrum_of_samples_is_that_of_a_particle_in_a_potential():
-    """Four wells: slow feature analysis finds the time scales and eigenfunctions of the Langevin equation."""
+    """Four wells: slow feature analysis finds what the Langevin equation says.
+
+    Its time scales and eigenfunctions.
+    """
     time_step, lag = 1e-3, 10
     path = make_prinz_potential(
         0.0, n_steps=200_000, dt=time_step, gamma=1.0, sigma=np.sqrt(2), random_state=0

@@ -1,4 +1,4 @@
-"""What is published: metadata, versions, and (slow) the wheel in a fresh environment."""
+"""What is published: metadata, versions, and (slow) the wheel, freshly installed."""
 
 from __future__ import annotations
 

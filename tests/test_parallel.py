@@ -1,4 +1,4 @@
-"""Engines: the same results in the same order on each; errors and killed workers name the job."""
+"""Engines: the same results in the same order; errors and dead workers name the job."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytest.importorskip("ray")
 
 @pytest.fixture(scope="module")
 def ray_cluster() -> Iterator[None]:
-    """One local cluster for the tests of this file; `using` finds it and leaves it running."""
+    """One local cluster for this file; `using` finds it and leaves it running."""
     import ray
 
     ray.init(
@@ -209,8 +209,14 @@ import sys
 sys.path.insert(0, sys.argv[1])
 from eigenoptions.parallel import run_jobs, using
 import ray
-ray.init("local", num_cpus=1, include_dashboard=False, log_to_driver=False, logging_level="ERROR",
-         runtime_env={"env_vars": {"PYTHONPATH": sys.argv[2]}})
+ray.init(
+    "local",
+    num_cpus=1,
+    include_dashboard=False,
+    log_to_driver=False,
+    logging_level="ERROR",
+    runtime_env={"env_vars": {"PYTHONPATH": sys.argv[2]}},
+)
 with using("ray"):
     print(run_jobs(abs, [-1]))
 """
@@ -219,7 +225,10 @@ with using("ray"):
 @pytest.mark.slow
 @pytest.mark.parametrize("change", ["none", "code", "removed"])
 def test_ray_worker_with_other_code_of_the_same_version_is_refused(change, tmp_path):
-    """The driver runs a copy of the library; its workers import another, with the same version number."""
+    """The driver runs a copy of the library, and its workers import another.
+
+    Both have the same version number.
+    """
     source = Path(eigenoptions.__file__).parent
     for name in ("driver", "worker"):
         shutil.copytree(source, tmp_path / name / "eigenoptions")

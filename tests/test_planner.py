@@ -1,4 +1,7 @@
-"""`Planner` on tables, vectors and continuous actions; `ShapedReward`; the quick part of the OGBench benchmark."""
+"""`Planner` on tables, vectors and continuous actions; `ShapedReward`.
+
+Also the quick part of the OGBench benchmark.
+"""
 
 from __future__ import annotations
 
@@ -129,7 +132,7 @@ def test_continuous_actions_lead_round_a_wall(room: Any) -> None:
 
 
 def test_random_jumps_are_avoided_where_they_may_end_in_a_dead_end() -> None:
-    """A door in the wall leads to the goal or to an island, by chance; the way round is certain."""
+    """A door leads to the goal or to an island, by chance; the way round is certain."""
     rng = np.random.default_rng(0)
     obs = rng.uniform(0, (10, 6), (30_000, 2))
     door = in_wall(obs) & (obs[:, 1] < 1)
@@ -158,7 +161,10 @@ def test_random_jumps_are_avoided_where_they_may_end_in_a_dead_end() -> None:
 
 
 def teleport(position: Any, action: Any) -> Any:
-    """Two rooms of 4 x 4; a small place in the middle of a cell of the first one leads to the second."""
+    """Two rooms of 4 x 4; a small place in a cell of the first leads to the second.
+
+    It lies in the middle of the cell.
+    """
     low = np.where(position[..., :1] > 5, (10.0, 0.0), (0.0, 0.0))
     jumps = np.linalg.norm(position - 2.5, axis=-1, keepdims=True) < 0.3
     return np.where(
@@ -184,7 +190,10 @@ def test_jumps_are_taken_where_others_jumped() -> None:
 
 @pytest.mark.parametrize("seed", [0, 4, 18, 20])
 def test_one_recorded_way_leads_there_and_back(seed: int) -> None:
-    """The way goes round corners of cells: straight lines between them would lead through cells that lead back."""
+    """The way goes round corners of cells.
+
+    Straight lines between them would lead through cells that lead back.
+    """
     action = np.clip(
         np.random.default_rng(seed).normal([0.8, 0.5], 0.5, (120, 2)), -1, 1
     )

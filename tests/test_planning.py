@@ -1,4 +1,4 @@
-"""One solver: against slow twins, Theorem 3.1 as a property, symmetries, ties, lengths, bad input."""
+"""One solver: slow twins, Theorem 3.1 as a property, symmetries, ties, bad input."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ def random_potential(rng, S):
 
 
 def agrees(mdp, potential, gamma, row, value):
-    """Whether values are those of value iteration to 1e-9, and the policy too wherever no two choices are close."""
+    """Whether values and policy are those of value iteration.
+
+    Values to 1e-9, the policy wherever no two choices are close.
+    """
     q, v = reference.value_iteration(mdp, potential, gamma)
     scale = max(np.abs(potential).max(), 1e-300)
     np.testing.assert_allclose(value, v, rtol=0, atol=1e-9 * scale)
@@ -141,7 +144,8 @@ def test_solve_crosses_a_valley_if_gamma_is_large():
 
 
 def test_solve_takes_the_first_of_equal_actions(open_room):
-    goal = 44  # in the middle: two ways are equally short from everywhere off its row and column
+    # In the middle: two ways are equally short from everywhere off its row and column.
+    goal = 44
     row = eo.solve(open_room, eo.Purpose(np.eye(100)[goal])).policy[0].reshape(10, 10)
     assert (row[5:, :4] == 0).all()  # up before right
     assert (row[5:, 5:] == 0).all()  # up before left
@@ -229,7 +233,10 @@ def test_options_terminate_at_local_maxima_of_their_potential(four_rooms):
 
 
 def test_negated_purpose_mirrors_the_option_in_the_i_maze(i_maze):
-    """Upside down the I is itself, and its odd vectors change sign: up and down, left and right change places."""
+    """Upside down the I is itself, and its odd vectors change sign.
+
+    Up and down change places, and so do left and right.
+    """
     sp = eo.spectrum(eo.graph(i_maze), k=10)
     options = eo.solve(i_maze, eo.eigenpurposes(sp))
     turn = np.array([2, 3, 0, 1, -1])
@@ -329,7 +336,7 @@ def winding(high, wide):
     ],
 )
 def test_values_equal_sweeps_state_by_state_to_the_last_bit(text, rng):
-    """Large corridors are solved in another numbering; the twin goes through them in reading order."""
+    """Large corridors are solved in another numbering, the twin in reading order."""
     mdp = eo.maze(text)
     assert mdp.n_states > 512
     f = rng.standard_normal(mdp.n_states)

@@ -1,4 +1,4 @@
-"""What is drawn on the axes is what the arrays say, and figures of every kind can be written."""
+"""What is drawn on axes is what the arrays say; figures of every kind are written."""
 
 from __future__ import annotations
 

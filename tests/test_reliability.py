@@ -1,4 +1,4 @@
-"""No input reaches a kernel unchecked, and no record changes after it was checked (docs/reliability.md)."""
+"""No input reaches a kernel unchecked, no record changes (docs/reliability.md)."""
 
 from __future__ import annotations
 

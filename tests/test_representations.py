@@ -1,4 +1,7 @@
-"""The successor and the default representation, the first also learned, and their eigenvectors."""
+"""The successor and the default representation, and their eigenvectors.
+
+The first is also learned.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,10 @@ def test_representations_are_inverses(four_rooms):
 def test_default_representation_of_equal_rewards_has_eigenvectors_of_the_laplacian(
     four_rooms,
 ):
-    """Tse et al. (2025), Theorem 3.1; the uniform walk of a maze is ``I - L / 4`` of the combinatorial Laplacian."""
+    """Tse et al. (2025), Theorem 3.1.
+
+    The uniform walk of a maze is ``I - L / 4`` of the combinatorial Laplacian.
+    """
     Z = default_representation(uniform_walk(four_rooms), -np.ones(104), 1.3)
     _, vectors = compute_smallest_eigenvectors(-Z, 6)
     expected = eo.spectrum(eo.graph(four_rooms), 6, operator="combinatorial").vectors

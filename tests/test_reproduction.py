@@ -1,4 +1,4 @@
-"""The reproduction: cached jobs, folders, the report, and every claim on both sides of its rule."""
+"""The reproduction: cached jobs, folders, the report, and both sides of every claim."""
 
 from __future__ import annotations
 
@@ -327,7 +327,10 @@ def setting(module: Any, name: str) -> Any:
 
 
 def test_settings_are_those_of_the_paper():
-    """Section 4.3 and Appendix D: 100 runs, 250 or 500 episodes, up to all options, 24 random sequences."""
+    """Section 4.3 and Appendix D: runs, episodes, numbers of options.
+
+    100 runs, 250 or 500 episodes, up to all options, 24 random sequences.
+    """
     for module in (figure7, ablations):
         assert setting(module, "episodes") == {
             "open-room": 250,
@@ -346,7 +349,10 @@ def test_settings_are_those_of_the_paper():
 
 
 def test_verdict_that_turns_under_another_reading_is_on_the_edge(report):
-    """Other readings of Figure 6 give the opposite of what it shows: the claim says so, and only then."""
+    """Other readings of Figure 6 give the opposite of what it shows.
+
+    The claim says so, and only then.
+    """
     outcome = report[1]["figure6"]
     for later, says_so in ((30.0, False), (60.0, True)):
         data = dict(outcome.data)
@@ -357,7 +363,10 @@ def test_verdict_that_turns_under_another_reading_is_on_the_edge(report):
 
 
 def test_thresholds_are_those_fixed_before_the_runs():
-    names = "FEW FIRST GREATLY SEVERAL NEARLY_ALL ALMOST_ALL ROBUST MAJOR OFTEN NEAR MARGIN UNLIKELY DENSE STRONG"
+    names = (
+        "FEW FIRST GREATLY SEVERAL NEARLY_ALL ALMOST_ALL ROBUST "
+        "MAJOR OFTEN NEAR MARGIN UNLIKELY DENSE STRONG"
+    )
     values = [getattr(thresholds, name) for name in names.split()]
     assert values == [
         8,
@@ -490,7 +499,7 @@ def sets(random: Callable[[Any], float], own: float = 0.9) -> Edit:
 
 
 def diffusion(random: float, own: float) -> Edit:
-    """Diffusion time 100 without options, and these with some, until all but two are there."""
+    """Diffusion time 100 without options, and these until all but two are there."""
 
     def value(row: Any) -> float:
         some = random if row.kind == "random" else own
@@ -518,7 +527,7 @@ def reached(bottleneck: float, own: float) -> Edit:
 
 
 def learners(eigen: float, doors: float, bare: float, near: float = 0.0) -> Edit:
-    """Mean return by agent; bottleneck options gain `near` where the goal is beside a doorway."""
+    """Mean return by agent; near a doorway, bottleneck options gain `near`."""
     means = {
         "eigenoptions": eigen,
         "bottleneck options": doors,

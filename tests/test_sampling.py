@@ -1,4 +1,4 @@
-"""From samples to options: walks, tables of samples, environments that are sampled, feature spaces."""
+"""From samples to options: walks, tables, sampled environments, feature spaces."""
 
 from __future__ import annotations
 
@@ -120,7 +120,10 @@ def test_discover_samples_of_environments(four_rooms: eo.MDP) -> None:
 
 
 class Drift(gym.Env[Any, Any]):
-    """A point that moves by chance on a line of 12 places: it can be copied, but not explored."""
+    """A point that moves by chance on a line of 12 places.
+
+    It can be copied, but not explored.
+    """
 
     action_space = Discrete(2)
 

@@ -1,4 +1,6 @@
-"""Stable-Baselines3 with options: a fork on which agents that ignore durations take the long way.
+"""Stable-Baselines3 with options.
+
+On a fork, agents that ignore durations take the long way.
 
 From the fork a short way of 6 steps and a long one of 32 lead to the goal; the option
 walks 31 steps of the long way. With gamma 0.9 the short way is worth 0.9**5 = 0.590 and
@@ -45,7 +47,7 @@ def one_thread() -> None:
 
 
 def fork() -> eo.MDP:
-    """0 is the fork; 1..5 lie on the short way, 6..36 on the long one, 37 is the goal."""
+    """0 is the fork, 1..5 is the short way, 6..36 the long one, 37 the goal."""
     goal = SHORT + LONG - 1
     successors = np.arange(1, goal + 2)
     successors[SHORT - 1] = successors[goal] = goal
@@ -234,7 +236,10 @@ def test_rollout_buffer_with_equal_discounts_is_the_parents(
 
 
 def test_callback_bootstraps_time_limits_with_the_true_discount() -> None:
-    """The reward in the buffer is R + gamma**k V(last state), where SB3 alone would add gamma V; R at the goal."""
+    """The reward in the buffer is R + gamma**k V(last state), and R at the goal.
+
+    SB3 alone would add gamma V.
+    """
     env = gym.make("eigenoptions/Maze-v0", maze=loop()[0], max_episode_steps=10)
     env = OptionsWrapper(
         env,
@@ -273,7 +278,10 @@ def test_callback_bootstraps_time_limits_with_the_true_discount() -> None:
 
 
 def loop() -> tuple[eo.MDP, eo.OptionSet]:
-    """A corridor of six cells with the goal at its right end; an option to the right and one to the left."""
+    """A corridor of six cells with the goal at its right end.
+
+    One option leads to the right and one to the left.
+    """
     mdp = eo.maze("S....G")
     right = np.array([1, 1, 1, -1, -1, -1])
     left = np.array([-1, 3, 3, -1, -1, -1])
@@ -318,7 +326,10 @@ def every_decision(agent: OptionsDQN, env: OptionsWrapper) -> None:
 
 @pytest.mark.parametrize("record_steps", [False, True])
 def test_targets_of_exact_values_are_exact(record_steps: bool) -> None:
-    """Bellman's equation of the SMDP, also where the end and options that may not start have huge values."""
+    """Bellman's equation of the SMDP.
+
+    Also where the end and options that may not start have huge values.
+    """
     agent, env = table_agent(record_steps=record_steps)
     mdp, options = loop()
     exact = reference.choice_values(mdp, options.policy, GAMMA)
@@ -385,7 +396,10 @@ def test_train_converges_to_exact_values() -> None:
 
 
 def test_dqn_explores_by_the_action_space() -> None:
-    """Random actions of SB3 are options as rarely as the wrapper says, and may always start."""
+    """Random actions of SB3 are options as rarely as the wrapper says.
+
+    They may always start.
+    """
     mdp, options = loop()
     for kind in (DQN, OptionsDQN):
         env = OptionsWrapper(MazeEnv(mdp), options, gamma=GAMMA, option_chance=0.3)
@@ -479,7 +493,10 @@ def test_missing_parts_raise() -> None:
 def test_replay_buffer_refuses_steps_that_it_cannot_store(
     settings: dict[str, Any],
 ) -> None:
-    """With optimize_memory_usage the row below a decision would be its own first step, not its next observation."""
+    """With optimize_memory_usage, the row below a decision would be the wrong one.
+
+    It is the decision's own first step, not its next observation.
+    """
     n_envs, memory = (
         settings.get("n_envs", 1),
         settings.get("optimize_memory_usage", False),

@@ -1,4 +1,6 @@
-"""Spectra: closed forms, the definition, one basis for every solver and seed, no eigenvalue missed, bad input.
+"""Spectra: closed forms, the definition, one basis, no eigenvalue missed, bad input.
+
+Every solver and seed gives the same basis.
 
 All eigenvectors of a graph are computed densely, a few of more than 300 states by the
 sparse solver: comparing the two compares the solvers.
@@ -52,13 +54,13 @@ def separation(values, k):
 
 
 def distance(a, b):
-    """Largest difference between the eigenvectors of two spectra; the shorter one counts."""
+    """Largest difference between eigenvectors of two spectra, as far as both go."""
     k = min(len(a.values), len(b.values))
     return float(np.abs(a.vectors[:, :k] - b.vectors[:, :k]).max())
 
 
 def check_spectrum(W, sp, values):
-    """Eigen-equation, unit columns, orthogonality, order, and eigenvalues against `values`."""
+    """Eigen-equation, unit columns, orthogonality, order, and eigenvalues `values`."""
     k = sp.vectors.shape[1]
     L = reference.dense_laplacian(W, sp.operator)
     norm = max(abs(L).max(), 1e-300)
@@ -87,7 +89,7 @@ def path_values(n):
 
 
 def path_vectors(n, k):
-    """Eigenvectors of the combinatorial Laplacian of a path: cosines, with the canonical signs."""
+    """Eigenvectors of a path's combinatorial Laplacian: cosines, canonical signs."""
     V = np.cos(np.pi * np.outer(np.arange(n) + 0.5, np.arange(k)) / n)
     peak = np.argmax(np.abs(V) > (1 - 1e-9) * np.abs(V).max(axis=0), axis=0)
     return V * np.sign(V[peak, np.arange(k)]) / np.linalg.norm(V, axis=0)
@@ -175,7 +177,7 @@ def test_spectrum_of_random_graph_is_complete(seed, operator):
 
 
 def test_spectrum_of_components_has_one_null_vector_each():
-    """In order of their first states: the root of the degree, or a constant, on each component."""
+    """The root of the degree, or a constant, on each piece, ordered by first states."""
     W = together(path(3), csr_array((1, 1)), star(4), csr_array((1, 1)))
     component = np.repeat([0, 1, 2, 3], [3, 1, 4, 1])
     order = np.random.default_rng(0).permutation(9)
@@ -348,7 +350,7 @@ def test_spectrum_with_a_very_weak_link_is_exact(weight, operator):
 
 
 def test_spectrum_of_relabelled_states_is_permuted():
-    """With generic weights no entries are equal, so that not even a sign depends on the numbering."""
+    """With generic weights no entries are equal: no sign depends on the numbering."""
     rng = np.random.default_rng(5)
     W = np.triu(rng.random((30, 30)) * (rng.random((30, 30)) < 0.2), 1) + np.diag(
         rng.random(29), 1

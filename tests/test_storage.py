@@ -1,4 +1,4 @@
-"""Files of options: round trips, the same bytes each time, damaged and forged files, atomic writes."""
+"""Files of options: round trips, same bytes, damaged and forged files, safe writes."""
 
 from __future__ import annotations
 
@@ -125,7 +125,10 @@ def test_file_of_another_state_space_is_refused(file):
 
 
 def test_two_processes_write_the_same_bytes(options, file, tmp_path):
-    code = "import sys, eigenoptions as eo; eo.discover(eo.maze('i-maze'), n_options=4).save(sys.argv[1])"
+    code = (
+        "import sys, eigenoptions as eo; "
+        "eo.discover(eo.maze('i-maze'), n_options=4).save(sys.argv[1])"
+    )
     other = tmp_path / "other"
     command = [sys.executable, "-c", code, str(other)]
     subprocess.run(command, check=True, env={**os.environ, "PYTHONHASHSEED": "7"})
@@ -136,7 +139,10 @@ def test_two_processes_write_the_same_bytes(options, file, tmp_path):
 
 
 def test_flipped_bit_never_gets_through(tmp_path):
-    """Every byte of a small file, one bit at a time: an error in one line, or the same options (padding)."""
+    """Every byte of a small file, one bit at a time.
+
+    Either an error in one line, or the same options (padding).
+    """
     path = tmp_path / "small"
     options = OptionSet(eo.maze(".."), np.array([[1, -1]], dtype=np.int8), [[0.5, 0]])
     options.save(path)

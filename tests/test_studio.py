@@ -1,4 +1,7 @@
-"""The studio in a real browser: its numbers are those of the library, and a person can draw, see and export."""
+"""The studio in a real browser: its numbers are those of the library.
+
+A person can draw, see and export.
+"""
 
 from __future__ import annotations
 
@@ -145,7 +148,8 @@ def make_link(text: str) -> str:
     """A map as the address holds it."""
     rows = text.split("\n")
     bits = np.packbits([c != "#" for c in "".join(rows)], bitorder="little").tobytes()
-    return f"{len(rows)}x{len(rows[0])}.{base64.urlsafe_b64encode(bits).decode().rstrip('=')}.."
+    code = base64.urlsafe_b64encode(bits).decode().rstrip("=")
+    return f"{len(rows)}x{len(rows[0])}.{code}.."
 
 
 def click_cell(page: Page, row: int, column: int) -> None:
@@ -193,7 +197,8 @@ def test_spectrum_and_options_are_those_of_the_library(engine, name):
         """return given.map((body) => { const p = m.ANSWERS.picture(body);
             const {labels, eigenvalues, mean_length, pieces} = p;
             return {labels, eigenvalues, mean_length, pieces,
-                vectors: [...p.vectors], policies: [...p.policies], values: [...p.values]}; })""",
+                vectors: [...p.vectors], policies: [...p.policies],
+                values: [...p.values]}; })""",
         requests,
     )
     for (operator, gamma), answer in zip(cases, answers, strict=True):
@@ -225,8 +230,10 @@ def test_diffusion_times_are_those_of_the_library(engine, name, chance):
     options = eo.discover(mdp, min(6, 2 * mdp.n_states - 2))
     times = engine(
         """const t = m.table(m.read(given[0]));
-        const walks = new m.Walk(t, m.discover(t, "eigen", {many: 6, operator: "normalized", gamma: 0.9}).policies);
-        return Array.from({length: given[1] + 1}, (_, n) => walks.time(n, n ? given[2] : null));""",
+        const settings = {many: 6, operator: "normalized", gamma: 0.9};
+        const walks = new m.Walk(t, m.discover(t, "eigen", settings).policies);
+        return Array.from({length: given[1] + 1},
+            (_, n) => walks.time(n, n ? given[2] : null));""",
         [MAZES[name], len(options), chance],
     )
     for time, exact in zip(
@@ -268,7 +275,8 @@ def test_best_chance_and_random_goals_are_measured(engine):
 def test_learning_with_options_reaches_the_goal(engine):
     returns = engine(
         """const t = m.table(m.read(given)), rand = m.random(1);
-        const {policies} = m.discover(t, "eigen", {many: 4, operator: "normalized", gamma: 0.9});
+        const settings = {many: 4, operator: "normalized", gamma: 0.9};
+        const {policies} = m.discover(t, "eigen", settings);
         const rows = [0, 1, 2, 3].map((o) => policies.subarray(o * t.n, (o + 1) * t.n));
         return m.learn(t, rows, 0.3, {episodes: 300, steps: 40, rand})""",
         "S..\n.#.\n..G",
@@ -311,9 +319,11 @@ def test_maps_are_read_as_by_the_library(engine, text):
     ],
 )
 def test_what_the_page_cannot_compute_is_explained(engine, path, text, words):
-    script = "try { [...m.STREAMS[given[0]](given[1])]; } catch (error) { return error.message; }"
-    if path != "measure":
-        script = "try { m.ANSWERS[given[0]](given[1]); } catch (error) { return error.message; }"
+    if path == "measure":
+        call = "[...m.STREAMS[given[0]](given[1])];"
+    else:
+        call = "m.ANSWERS[given[0]](given[1]);"
+    script = "try { " + call + " } catch (error) { return error.message; }"
     assert words in engine(script, [path, make_request(text)])
 
 
@@ -504,6 +514,10 @@ def test_every_view_fits_and_every_control_has_a_name(open_page, width, scheme):
         page.click(f"#tab-{view}")
         expect(page.locator(f"#{view}")).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-    nameless = page.evaluate("""[...document.querySelectorAll("button, input, select, textarea")].filter((e) =>
-        !e.textContent.trim() && !e.getAttribute("aria-label") && !e.labels?.length).map((e) => e.outerHTML)""")
+    nameless = page.evaluate(
+        """[...document.querySelectorAll("button, input, select, textarea")]
+            .filter((e) => !e.textContent.trim()
+                && !e.getAttribute("aria-label") && !e.labels?.length)
+            .map((e) => e.outerHTML)"""
+    )
     assert nameless == []

@@ -1,4 +1,7 @@
-"""`Transitions.of`: one walk, recorded in every kind of container, gives the same transitions and options."""
+"""`Transitions.of`: one walk in every kind of container gives the same transitions.
+
+And the same options.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,10 @@ HALVES = (slice(50), slice(50, None))
 
 
 class Dataset:
-    """A Minari data set, as far as it is read: episodes with one more observation than actions."""
+    """A Minari data set, as far as it is read.
+
+    An episode has one more observation than actions.
+    """
 
     observation_space, action_space = Discrete(104), Discrete(4)
 
@@ -121,7 +127,10 @@ def test_of_rows_without_next_observations_stays_within_episodes() -> None:
 def test_of_a_replay_buffer_gives_the_steps_that_happened(
     lean: bool, steps: int
 ) -> None:
-    """Two environments with episodes of four steps; time limits are no ends, options are no transitions."""
+    """Two environments with episodes of four steps.
+
+    Time limits are no ends, options are no transitions.
+    """
     how: dict[str, Any] = {"handle_timeout_termination": False} if lean else {}
     space = OptionsSpace(4, 2)
     buffer = ReplayBuffer(

@@ -1,4 +1,4 @@
-"""How often to choose an option: tables without ends, and settings that a simulation picks."""
+"""How often to choose an option: tables without ends, simulated settings."""
 
 from __future__ import annotations
 
@@ -58,7 +58,10 @@ def test_tune_exploration_helps_in_rooms_and_is_deterministic(rooms):
 
 
 def test_walks_of_both_simulations_agree_with_the_exact_diffusion_time():
-    """A walk from a random state visits the others after their hitting times, whose mean is the diffusion time."""
+    """A walk from a random state visits the others after their hitting times.
+
+    Their mean is the diffusion time.
+    """
     mdp = eo.MDP(eo.maze("four-rooms").transition)
     options = eo.discover(mdp, 8)
     choices, everywhere = ((0.0, 0.0), (0.1, 0.1)), np.ones(104, dtype=bool)
@@ -102,7 +105,10 @@ def test_find_recurrent_states_leaves_out_what_cannot_be_visited_again():
 
 
 def test_tune_exploration_refuses_useless_options(rooms):
-    """Options that push against a wall seem to help by accident only, those that start nowhere never do."""
+    """Options that push against a wall seem to help by accident only.
+
+    Those that start nowhere never do.
+    """
     nowhere = OptionSet(rooms, np.full((2, rooms.n_states), -1))
     assert tune_exploration(rooms, nowhere) == Exploration(0.0, 0.0, 1.0)
     blocked = rooms.successors == np.arange(rooms.n_states)[:, None]
@@ -139,7 +145,7 @@ def test_the_reproduction_measures_what_it_compares():
 
 
 def test_options_of_an_environment_do_not_stop_at_the_end_that_they_should_leave():
-    """Eigenvectors of the random-walk Laplacian have no local maximum where they are negative."""
+    """Negative parts of random-walk eigenvectors have no local maximum."""
     mdp = eo.maze("perfect:14x14")
     paper, agent = eo.discover(mdp, 8), eo.discover(MazeEnv(mdp), 8)
     assert "operator" not in paper.provenance

@@ -1,4 +1,4 @@
-"""Types: mypy finds no error in the package. A test, so that it runs beside the others."""
+"""Types: mypy finds no error. It is a test, so that it runs beside the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`OptionsVectorWrapper`: every decision equals that of a single wrapper, its slow twin."""
+"""`OptionsVectorWrapper` decides as single wrappers do, its slow twins."""
 
 from __future__ import annotations
 

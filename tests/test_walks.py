@@ -1,4 +1,4 @@
-"""Walks through a table over actions and options: the slow twin, exact times, episodes, bad input."""
+"""Walks through a table over actions and options: slow twin, exact times, bad input."""
 
 from __future__ import annotations
 

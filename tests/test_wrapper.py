@@ -1,4 +1,7 @@
-"""`OptionsWrapper` and `OptionsSpace`: what a decision returns, which choices are available, what is refused."""
+"""`OptionsWrapper` and `OptionsSpace`.
+
+What a decision returns, which choices are available, what is refused.
+"""
 
 from __future__ import annotations
 
@@ -272,7 +275,7 @@ def test_record_steps_returns_copies_of_every_primitive_step() -> None:
 
 
 class Climb:
-    """An option on raw observations: accelerate in the direction of motion until the car is high up."""
+    """An option on raw observations: push as the car moves until it is high up."""
 
     def act(self, obs: np.ndarray) -> int:
         return eo.TERMINATE if obs[0] > 0.3 else (2 if obs[1] >= 0 else 0)
@@ -307,7 +310,7 @@ def test_state_maps_observations_to_numbers(options: eo.OptionSet) -> None:
 
 
 class Boxes(gym.Env[Any, int]):
-    """A 4 x 5 grid whose observation is a Dict, and whose layout (a wall) depends on the seed."""
+    """A 4 x 5 grid that observes a Dict; its wall depends on the seed."""
 
     observation_space = Dict(
         {
@@ -342,7 +345,10 @@ class Boxes(gym.Env[Any, int]):
 def test_discover_then_wrap(
     name: str, loaded: bool, tmp_path: Any, rng: np.random.Generator
 ) -> None:
-    """Options of an explored environment know its states, also from a file; the agent keeps its observations."""
+    """Options of an explored environment know its states, also from a file.
+
+    The agent keeps its observations.
+    """
     inner = Boxes() if name == "Boxes" else gym.make(f"minigrid:MiniGrid-{name}-v0")
     options = eo.discover(inner, n_options=8)
     if loaded:
@@ -463,7 +469,7 @@ def test_space_sample_honours_mask_probability_and_seed() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_stop_chance_ends_sampled_options_only(mode: str) -> None:
-    """Lengths of sampled options are geometric; options chosen otherwise run to their end."""
+    """Lengths of sampled options are geometric; others run to their end."""
     endless = make_options(np.ones((1, 3), dtype=int), 4)
     settings = {
         "mode": mode,

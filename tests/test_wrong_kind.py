@@ -1,4 +1,4 @@
-"""What is not the kind of thing that a function takes is refused in one line that says what it takes."""
+"""What is of the wrong kind is refused in one line that says what is taken."""
 
 from __future__ import annotations
 
@@ -60,7 +60,10 @@ def test_no_folder_for_compiled_code_is_no_obstacle(tmp_path: Path) -> None:
         "PYTHONPATH": str(tmp_path),
         "TMPDIR": str(tmp_path),
     }
-    work = "import eigenoptions as eo; print(eo.__file__, eo.collect(eo.maze('i-maze'), 9, rng=0))"
+    work = (
+        "import eigenoptions as eo; "
+        "print(eo.__file__, eo.collect(eo.maze('i-maze'), 9, rng=0))"
+    )
     done = subprocess.run(
         [sys.executable, "-B", "-c", work], env=env, capture_output=True, text=True
     )
@@ -69,8 +72,12 @@ def test_no_folder_for_compiled_code_is_no_obstacle(tmp_path: Path) -> None:
 
 
 def test_damaged_compiled_code_is_compiled_again(tmp_path: Path) -> None:
-    call = "raise_arrival_values(np.zeros((1, 1), int), np.zeros((1, 1)), 0.5, np.zeros((1, 1)))"
-    work = f"import numpy as np; from eigenoptions._kernels.sweep import raise_arrival_values; {call}"
+    work = (
+        "import numpy as np; "
+        "from eigenoptions._kernels.sweep import raise_arrival_values; "
+        "raise_arrival_values("
+        "np.zeros((1, 1), int), np.zeros((1, 1)), 0.5, np.zeros((1, 1)))"
+    )
     command = [sys.executable, "-c", work]
     for kind, content in (
         ("nbi", b""),

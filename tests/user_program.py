@@ -1,4 +1,7 @@
-"""A user's program for type checkers: `make package` runs mypy and pyright on it against the installed wheel."""
+"""A user's program for type checkers.
+
+`make package` runs mypy and pyright on it against the installed wheel.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Comparisons that are not part of the paper: discovery methods on the same domains, and agents on the same tasks.
+"""Comparisons that are not part of the paper: discovery methods, and agents.
+
+Methods are compared on the same domains, and agents on the same tasks.
 
 ``python -m reproduction arena methods`` and ``python -m reproduction arena agents``
 write a page with tables beside it; an interrupted run continues.
@@ -19,7 +21,7 @@ from reproduction.report import write_page
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Compare discovery methods, or agents with and without options, and write an HTML page."""
+    """Compare discovery methods, or agents with options, and write an HTML page."""
     parser = argparse.ArgumentParser(
         "python -m reproduction arena", description=main.__doc__
     )

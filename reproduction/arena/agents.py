@@ -1,4 +1,6 @@
-"""Agents with and without options on the same tasks, at equal primitive steps; steps of discovery count.
+"""Agents with and without options on the same tasks, at equal primitive steps.
+
+The steps of discovery count.
 
 Settings of the ways to explore are chosen by `tune` on seeds from 100 on, the same grid
 of agent settings for all of them, and for the baselines also one of their own; the
@@ -31,10 +33,13 @@ from reproduction.report import Section, count_verdicts
 WAYS = {
     "plain": "random actions (PPO: its own policy)",
     "sticky": "a random action is the last one again with probability repeat",
-    "repeats": "a random action lasts n steps with probability n ** -zeta: epsilon-z-greedy (Dabney et al., 2021)",
-    "counts": "a bonus / sqrt(n) for entering a state n times, and initial values that are as optimistic",
+    "repeats": "a random action lasts n steps with probability n ** -zeta: "
+    "epsilon-z-greedy (Dabney et al., 2021)",
+    "counts": "a bonus / sqrt(n) for entering a state n times, and initial values "
+    "that are as optimistic",
     "options": "eigenoptions of the known table, by the defaults of the library",
-    "found": "eigenoptions found by cycle in the first steps (their share: discovery), without a reward",
+    "found": "eigenoptions found by cycle in the first steps (their share: discovery), "
+    "without a reward",
 }
 SETTINGS = {
     "sticky": {"repeat": (0.1, 0.25, 0.5, 0.75, 0.9)},
@@ -56,7 +61,10 @@ RUN = ["task", "agent", "way"]
 
 
 def run(lab: Lab, names: Sequence[str], tasks: Sequence[str]) -> Data:
-    """Train agents; data frames ``runs``, ``seeds`` (of states seen), ``tuning`` and ``summary``."""
+    """Train agents: data frames ``runs``, ``seeds``, ``tuning`` and ``summary``.
+
+    ``seeds`` tells of states seen.
+    """
     seeds, deep_seeds, goals, share = (
         (2, 2, 3, 0.05) if lab.quick else (10, 10, 10, 1.0)
     )
@@ -105,7 +113,9 @@ def run(lab: Lab, names: Sequence[str], tasks: Sequence[str]) -> Data:
 def tune(
     lab: Lab, tasks: Sequence[str], seeds: int, goals: int
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Scores of all settings, and the best of each way: the least mean share of the budget until the first goal.
+    """Scores of all settings, and the best of each way.
+
+    The score is the mean share of the budget until the first goal; the least is best.
 
     A run that does not learn the goal counts with its whole budget. One setting serves
     all tasks.
@@ -149,7 +159,9 @@ def tune(
 
 
 def summarize(runs: pd.DataFrame, seen: pd.DataFrame) -> pd.DataFrame:
-    """One row per task, agent and way: means over seeds, with Student's 95% intervals of those of random goals.
+    """One row per task, agent and way: means over seeds.
+
+    Those of random goals have Student's 95% intervals.
 
     ``first_goal`` and ``learned`` are the mean over the random goals of a seed;
     ``median_first_goal`` is over all runs, ``native_goal`` and ``native_learned`` are
@@ -180,7 +192,11 @@ def summarize(runs: pd.DataFrame, seen: pd.DataFrame) -> pd.DataFrame:
 
 
 def claims(data: Data, agent: str) -> Iterator[Claim]:
-    """Whether options find random goals sooner than plain, and than all, and lose no task that plain solves."""
+    """Whether options find random goals sooner than the baselines, and lose no task.
+
+    They are compared with plain alone and with all. A task is lost if only plain solves
+    it.
+    """
     rows = data["summary"][data["summary"].agent == agent].set_index(["way", "task"])
     runs = data["runs"][(data["runs"].agent == agent) & (data["runs"].goal >= 0)]
     means = runs.groupby(["way", "task", "seed"]).first_goal.mean()
@@ -206,7 +222,8 @@ def claims(data: Data, agent: str) -> Iterator[Claim]:
                 f"{name}, on at least 80% of the tasks.",
                 section="ours",
                 tests=[len(later) <= 0.2 * len(tasks)],
-                measured=f"the mean first goal is earlier on {len(tasks) - len(later)} of {len(tasks)} tasks, on "
+                measured="the mean first goal is earlier on "
+                f"{len(tasks) - len(later)} of {len(tasks)} tasks, on "
                 f"{surely} of them beyond the error of measurement",
                 evidence=f"Not on: {', '.join(later) or 'none'}.",
             )
@@ -217,11 +234,13 @@ def claims(data: Data, agent: str) -> Iterator[Claim]:
         lost = tasks[(solved["plain"] & ~solved[way]).any(axis=1)]
         yield Claim(
             id=f"{agent}-{way}-loses-none".replace(" ", "-"),
-            sentence=f"There is no task that {agent} solves without options and does not with options ({way}).",
+            sentence=f"There is no task that {agent} solves without options and does "
+            f"not with options ({way}).",
             section="ours",
             tests=[not len(lost)],
             measured=f"lost: {', '.join(lost) or 'none'}",
-            evidence="A task is solved where more than half of the runs learn random goals, or the native one.",
+            evidence="A task is solved where more than half of the runs learn random "
+            "goals, or the native one.",
         )
 
 
@@ -229,7 +248,9 @@ def claims(data: Data, agent: str) -> Iterator[Claim]:
 
 
 def format_rows(summary: pd.DataFrame, agent: str = TABLES) -> list[str]:
-    """The results of an agent as rows of a Markdown table: mean first random goal, and the share of runs that learn it.
+    """The results of an agent as rows of a Markdown table.
+
+    A cell has the mean first random goal, and the share of runs that learn it.
 
     Deep agents have one run per seed: the number of seeds that learn it.
     """
@@ -266,16 +287,20 @@ def describe(data: Data, *, quick: bool) -> tuple[str, Markup, list[Section]]:
         )
     ]
     about = (
-        "Reaching the goal gives reward 1 and ends the episode. The native goal is where the environment ends an "
-        "episode, or the state farthest from the start. Each seed draws its random goals from the states that are not "
-        "an end of one of the known table's options or beside one; where all are (CliffWalking), from all states. An "
-        "episode lasts at most twenty times as long as the way to the farthest state. Deep agents have fewer steps and "
-        "one random goal per seed, observe the number of the state, and their value functions (but PPO's) have one "
-        "weight per state and choice; their count bonus begins with values near 0."
+        "Reaching the goal gives reward 1 and ends the episode. The native goal is "
+        "where the environment ends an episode, or the state farthest from the start. "
+        "Each seed draws its random goals from the states that are not an end of one "
+        "of the known table's options or beside one; where all are (CliffWalking), "
+        "from all states. An episode lasts at most twenty times as long as the way to "
+        "the farthest state. Deep agents have fewer steps and one random goal per "
+        "seed, observe the number of the state, and their value functions (but PPO's) "
+        "have one weight per state and choice; their count bonus begins with values "
+        "near 0."
     )
     settings = (
-        "Settings are chosen on other seeds, one for all tasks: the least score, which is the mean share of the budget "
-        "until the first goal; a run that does not learn the goal counts with its budget."
+        "Settings are chosen on other seeds, one for all tasks: the least score, "
+        "which is the mean share of the budget until the first goal; a run that does "
+        "not learn the goal counts with its budget."
     )
     tables = [
         pd.DataFrame(
@@ -290,8 +315,9 @@ def describe(data: Data, *, quick: bool) -> tuple[str, Markup, list[Section]]:
         Section("protocol", "Tasks, ways to explore, settings", about, tables)
     )
     introduction = Markup(
-        "Every agent learns each task for the same number of primitive steps, by <code>python -m reproduction arena "
-        "agents</code>; the steps in which options are found count. {} claims: {}."
+        "Every agent learns each task for the same number of primitive steps, by "
+        "<code>python -m reproduction arena agents</code>; the steps in which options "
+        "are found count. {} claims: {}."
     ).format(len(judged), count_verdicts(judged))
     return "Agents with and without options", introduction, sections
 
@@ -299,34 +325,52 @@ def describe(data: Data, *, quick: bool) -> tuple[str, Markup, list[Section]]:
 def _make_section(data: Data, agent: str) -> Section:
     """Tables, coverage and claims of an agent."""
     rows = data["summary"][data["summary"].agent == agent]
-    tasks, ways = (
-        list(dict.fromkeys(rows.task)),
-        [way for way in WAYS if way in set(rows.way)],
-    )
-    cells = {
-        "Mean steps to the first of the random goals, with its 95% interval; a run without a goal counts with its "
-        "budget.": "{0.first_goal:,.0f} ({0.first_goal_low:,.0f} to {0.first_goal_high:,.0f})",
-        "Median of the same.": "{0.median_first_goal:,.0f}",
-        "Share of runs whose greedy policy reaches the random goal at the end, with its 95% interval.":
-        "{0.learned:.0%} ({0.learned_low:.0%} to {0.learned_high:.0%})",
-        "The native goal: mean steps to the first, and share of the seeds that learn it.":
-        "{0.native_goal:,.0f} ({0.native_learned:.0%})",
-        "Every state as the goal: mean, and median over the states, of the steps to the first.":
-        "{0.mean_goal:,.0f}; {0.median_goal:,.0f}",
-    }  # fmt: skip
-    shown = [
-        (caption, rows.assign(cell=[text.format(row) for row in rows.itertuples()])
-         .pivot(index="task", columns="way", values="cell").loc[tasks, ways].reset_index())
-        for caption, text in list(cells.items())[: 5 if agent == TABLES else 3]
-    ]  # fmt: skip
+    tasks = list(dict.fromkeys(rows.task))
+    ways = [way for way in WAYS if way in set(rows.way)]
+    captions = [
+        (
+            "Mean steps to the first of the random goals, with its 95% interval; "
+            "a run without a goal counts with its budget.",
+            "{0.first_goal:,.0f} ({0.first_goal_low:,.0f} to {0.first_goal_high:,.0f})",
+        ),
+        ("Median of the same.", "{0.median_first_goal:,.0f}"),
+        (
+            "Share of runs whose greedy policy reaches the random goal at the end, "
+            "with its 95% interval.",
+            "{0.learned:.0%} ({0.learned_low:.0%} to {0.learned_high:.0%})",
+        ),
+        (
+            "The native goal: mean steps to the first, and share of the seeds that "
+            "learn it.",
+            "{0.native_goal:,.0f} ({0.native_learned:.0%})",
+        ),
+        (
+            "Every state as the goal: mean, and median over the states, of the steps "
+            "to the first.",
+            "{0.mean_goal:,.0f}; {0.median_goal:,.0f}",
+        ),
+    ]
+    if agent != TABLES:
+        captions = captions[:3]
+
+    shown: list[Any] = []
+    for caption, text in captions:
+        cells = [text.format(row) for row in rows.itertuples()]
+        table = rows.assign(cell=cells).pivot(
+            index="task", columns="way", values="cell"
+        )
+        shown.append((caption, table.loc[tasks, ways].reset_index()))
+
     with matplotlib.rc_context(STYLE):
         figure = draw_coverage(rows, tasks, ways)
-    text, shown = (
-        f"{rows.seeds.iloc[0]:.0f} seeds.",
-        [*shown, "States seen over time:", figure],
-    )
+    shown += ["States seen over time:", figure]
+
     return Section(
-        agent.replace(" ", "-"), agent, text, shown, list(claims(data, agent))
+        agent.replace(" ", "-"),
+        agent,
+        f"{rows.seeds.iloc[0]:.0f} seeds.",
+        shown,
+        list(claims(data, agent)),
     )
 
 

@@ -1,4 +1,6 @@
-"""Deep agents for training runs, by primitive steps, with and without options: a DQN of our own, DQN and PPO of SB3.
+"""Deep agents for training runs, by primitive steps, with and without options.
+
+They are a DQN of our own, and DQN and PPO of Stable-Baselines3.
 
 Each learns until the budget is spent, and returns its greedy policy. The PyTorch DQN is
 in the style of CleanRL; see ``examples/pytorch_dqn.py``. Three lines differ from an
@@ -158,7 +160,9 @@ def train_dqn(env: Any, record: Record, seed: int) -> Callable[[Any, Any], int]:
 
 
 class PacedDQN(OptionsDQN):
-    """`OptionsDQN` by primitive steps of a `Record`: random actions, learning rate, gradient steps, target updates.
+    """`OptionsDQN` whose schedules follow the primitive steps of a `Record`.
+
+    So do random actions, the learning rate, gradient steps and target updates.
 
     Decisions for options are longer, so that by decisions an agent with options would
     learn less per primitive step.
@@ -175,7 +179,7 @@ class PacedDQN(OptionsDQN):
         self._current_progress_remaining = self.record.learning_rate()
 
     def train(self, gradient_steps: int, batch_size: int = 100) -> None:
-        """Take the gradient steps that are due: one per `train_freq` primitive steps."""
+        """Take the gradient steps due, one per `train_freq` primitive steps."""
         assert isinstance(self.train_freq, TrainFreq)
         super().train(
             self._n_calls // self.train_freq.frequency - self._n_updates, batch_size

@@ -1,4 +1,6 @@
-"""Domains on which methods are compared: mazes, tilings, environments; one-way, stochastic and costly moves.
+"""Domains on which methods are compared: mazes, tilings and environments.
+
+Some have one-way, stochastic or costly moves.
 
 Every state of a domain can be reached from every other, so that diffusion times are
 finite. Every step costs 1 unless the domain has costs of its own, so that methods that
@@ -40,7 +42,9 @@ def make_domain(name: str) -> MDP:
 
 
 def make_costly_rooms() -> MDP:
-    """Nine rooms, of which the one in the middle costs 20 per step; every other room can be reached around it.
+    """Nine rooms, of which the one in the middle costs 20 per step.
+
+    Every other room can be reached around it.
 
     >>> int((make_costly_rooms().reward < -1).sum())
     25
@@ -51,7 +55,7 @@ def make_costly_rooms() -> MDP:
 
 
 def make_one_way_rooms() -> MDP:
-    """Four rooms whose doors can be entered from one side only, so that the rooms are passed clockwise."""
+    """Four rooms, passed clockwise: each door can be entered from one side only."""
     mdp = maze("four-rooms")
     successors = mdp.successors.copy()
     # Cell of each door, and the move that passes it.

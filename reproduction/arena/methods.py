@@ -1,4 +1,6 @@
-"""Every discovery method on the same domains: diffusion times, learning, cost, and exploration online.
+"""Every discovery method on the same domains.
+
+The measures are diffusion times, learning, cost, and exploration online.
 
 A method that has no options on a domain counts there as the baseline without options,
 which is what its user would be left with. Where it has fewer options than a measure
@@ -37,7 +39,10 @@ QUICK_LEARNING = {"goals": 6, "runs": 3, "episodes": 50}
 
 
 class Measure(NamedTuple):
-    """A measure: a sentence about it, its column, the number of options, and how methods are ranked by it."""
+    """What is measured with how many options, and how methods are ranked by it.
+
+    `about` is a sentence for the page, `column` the column of the data frame.
+    """
 
     about: str
     column: str
@@ -46,31 +51,59 @@ class Measure(NamedTuple):
     counts_missing_as_none: bool = True
 
 
-STEPS, SHARE = (
-    "Expected steps between two states",
-    "Share of evaluation episodes that reach the goal",
-)
 MEASURES = {
     "diffusion time, 8 options": Measure(
-        f"{STEPS}, exact, at the option chance that is best for the method.", "best", 8),
-    "diffusion time, 32 options": Measure("The same with more options.", "best", 32),
+        "Expected steps between two states, exact, at the option chance that is best "
+        "for the method.",
+        column="best",
+        n=8,
+    ),
+    "diffusion time, 32 options": Measure(
+        "The same with more options.",
+        column="best",
+        n=32,
+    ),
     "diffusion time, 64 options, uniform choice": Measure(
-        "The paper's measure: every decision is uniform over actions and options. With few options it is huge.",
-        "uniform", 64),
+        "The paper's measure: every decision is uniform over actions and options. "
+        "With few options it is huge.",
+        column="uniform",
+        n=64,
+    ),
     "steps to see every state, online": Measure(
-        "Nothing is known at first; after each round options are derived from what was seen.", "online", 0),
+        "Nothing is known at first; after each round options are derived from what "
+        "was seen.",
+        column="online",
+        n=0,
+    ),
     "return of Q-learning, 8 options": Measure(
-        f"{SHARE}, averaged over goals, at the best option chance.", "return at best", 8, True),
+        "Share of evaluation episodes that reach the goal, averaged over goals, at "
+        "the best option chance.",
+        column="return at best",
+        n=8,
+        higher_is_better=True,
+    ),
     "return of Q-learning, 32 options, uniform choice": Measure(
-        "The same with the paper's behaviour.", "return at uniform", 32, True),
+        "The same with the paper's behaviour.",
+        column="return at uniform",
+        n=32,
+        higher_is_better=True,
+    ),
     "cost per step": Measure(
-        "Of runs of 8 options that begin and end outside of costly states. The least possible is 1.",
-        "cost", 8, counts_missing_as_none=False),
-}  # fmt: skip
+        "Of runs of 8 options that begin and end outside of costly states. The least "
+        "possible is 1.",
+        column="cost",
+        n=8,
+        counts_missing_as_none=False,
+    ),
+}
 
 
 def run(lab: Lab, names: Sequence[str], domains: Sequence[str]) -> Data:
-    """Data frame ``rows``: one per method, domain, seed and number of options; with 0 options what needs none."""
+    """Measure methods: data frame ``rows``.
+
+    One row per method, domain, seed and number of options. Rows with 0 options hold
+    what needs none.
+    """
     pairs = [
         {"domain": domain, "method": name}
         for domain, name in product(domains, [NONE, *names])
@@ -98,9 +131,12 @@ def measure(
     counts: Sequence[int],
     learning: Mapping[str, int],
 ) -> Rows:
-    """Measures of the options of one method on one domain; empty if seed 0 has the same options.
+    """Measure the options of one method on one domain.
 
-    >>> [row["n"] for row in measure("i-maze", "eigen", 0, [2], {"goals": 1, "runs": 1, "episodes": 1})]
+    The result is empty if seed 0 has the same options.
+
+    >>> learning = {"goals": 1, "runs": 1, "episodes": 1}
+    >>> [row["n"] for row in measure("i-maze", "eigen", 0, [2], learning)]
     [2]
     """
     mdp, key = make_domain(domain), {"domain": domain, "method": method, "seed": seed}
@@ -138,7 +174,10 @@ def discover_most(mdp: MDP, n: int, method: str, seed: int) -> OptionSet | None:
 def measure_options(
     mdp: MDP, options: OptionSet | None, seed: int, **learning: int
 ) -> dict[str, float]:
-    """Diffusion times, returns and cost of a set of options; a walk that options trap never arrives."""
+    """Diffusion times, returns and cost of a set of options.
+
+    A walk that options trap never arrives.
+    """
     if options is None:
         time = diffusion_time(mdp)
         result = {"best": time, "chance": 0.0, "uniform": time}
@@ -179,7 +218,10 @@ def measure_return(
 
 
 def measure_cost(mdp: MDP, options: OptionSet) -> float:
-    """Cost per step of runs of options that begin and end where a step costs least; nan where all cost the same."""
+    """Cost per step of runs of options between states where a step costs least.
+
+    It is nan where all steps cost the same.
+    """
     is_cheap = mdp.reward == mdp.reward.max()
     if is_cheap.all() or mdp.successors is None:
         return nan
@@ -204,7 +246,9 @@ def explore_online(
     n_options: int = 8,
     steps_per_state: int = 150,
 ) -> Rows:
-    """Primitive steps until every state was seen, once per seed; inf where some were not seen in time.
+    """Primitive steps until every state was seen, once per seed.
+
+    It is inf where some were not seen in time.
 
     The walk never restarts, and each round derives options from all that was seen
     before. The result is empty for methods that cannot work on the part of a domain
@@ -272,7 +316,7 @@ def rank(rows: pd.DataFrame, measure: Measure) -> pd.Series:
 
 
 def describe(data: Data, *, quick: bool) -> tuple[str, Markup, list[Section]]:
-    """Title, introduction and sections of the page; prints the first three methods of each measure."""
+    """Title, introduction and sections; prints each measure's three best methods."""
     rows, learning = data["rows"], QUICK_LEARNING if quick else LEARNING
     domains = list(dict.fromkeys(rows.domain))
     names = [name for name in dict.fromkeys(rows.method) if name != NONE]
@@ -288,8 +332,9 @@ def describe(data: Data, *, quick: bool) -> tuple[str, Markup, list[Section]]:
     ).fillna("")
     about = [(name, DOMAINS[name][0], make_domain(name).n_states) for name in domains]
     text = (
-        "Mean rank over the domains, 1 is best. A method that has no options on a domain counts there as the "
-        "baseline, primitive actions alone, which is ranked too."
+        "Mean rank over the domains, 1 is best. A method that has no options on a "
+        "domain counts there as the baseline, primitive actions alone, which is "
+        "ranked too."
     )
     sections = [
         Section(
@@ -300,24 +345,28 @@ def describe(data: Data, *, quick: bool) -> tuple[str, Markup, list[Section]]:
         anchor, table = name.replace(" ", "-").replace(",", ""), _show(rows, name)
         sections.append(Section(anchor, name, MEASURES[name].about, [table]))
     text = (
-        "Every method has its default settings, which were not tuned on these domains. Tables show the median over "
-        "the seeds of methods that draw random numbers, the lowest and the highest. Q-learning follows the paper: "
-        f"{learning['episodes']} episodes of at most as many steps as there are states, {learning['runs']} runs "
-        f"for each of {learning['goals']} goals. Online, one walk from the start never restarts, at most 150 steps "
-        "per state; each round has twice as many steps as there are states, at least 100."
+        "Every method has its default settings, which were not tuned on these "
+        "domains. Tables show the median over the seeds of methods that draw random "
+        "numbers, the lowest and the highest. Q-learning follows the paper: "
+        f"{learning['episodes']} episodes of at most as many steps as there are "
+        f"states, {learning['runs']} runs for each of {learning['goals']} goals. "
+        "Online, one walk from the start never restarts, at most 150 steps per state; "
+        "each round has twice as many steps as there are states, at least 100."
     )
     table = pd.DataFrame(about, columns=["domain", "what it is", "states"])
     sections.append(Section("protocol", "Domains and protocol", text, [table]))
-    about = f"{len(names)} discovery methods on the same {len(domains)} domains, by <code>python -m reproduction "
-    return (
-        "Discovery methods compared",
-        Markup(about + "arena methods</code>."),
-        sections,
-    )
+    introduction = Markup(
+        "{} discovery methods on the same {} domains, by "
+        "<code>python -m reproduction arena methods</code>."
+    ).format(len(names), len(domains))
+    return "Discovery methods compared", introduction, sections
 
 
 def _show(rows: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Values of one measure by method and domain, in the order of the ranking; a range where seeds differ."""
+    """Values of one measure by method and domain, in the order of the ranking.
+
+    Where seeds differ, a cell shows their range.
+    """
     values = get_values(rows, MEASURES[name])
     text, ranges = values.map(format_number), values.low < values.high
     text["median"] += np.where(ranges, " (" + text.low + " to " + text.high + ")", "")
@@ -328,8 +377,8 @@ def _show(rows: pd.DataFrame, name: str) -> pd.DataFrame:
 def format_number(x: float) -> str:
     """A value of a table in three digits.
 
-    >>> format_number(267.7), format_number(1.1e6), format_number(0.0123), format_number(float("inf"))
-    ('268', '1.1e6', '0.0123', 'never')
+    >>> [format_number(x) for x in (267.7, 1.1e6, 0.0123, float("inf"))]
+    ['268', '1.1e6', '0.0123', 'never']
     """
     if x == inf:
         return "never"

@@ -1,4 +1,6 @@
-"""Tabular Q-learning on a task: compiled, with every way to explore, and what a run measures.
+"""Tabular Q-learning on a task: compiled, with every way to explore.
+
+Here is also what a run measures.
 
 The agent is the one that ``docs/agents.md`` shows: values of actions and options,
 epsilon-greedy decisions, ties go to actions, exploration by samples of actions and
@@ -41,7 +43,7 @@ class Way(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """Successors ``(S, A)``, ends of episodes ``(S,)``, the start, and most steps of an episode."""
+    """Successors ``(S, A)``, ends ``(S,)``, the start and the limit of an episode."""
 
     successors: Any
     ends: Any
@@ -51,7 +53,10 @@ class Moves(NamedTuple):
 
 @njit(cache=True)
 def choose_greedy(values, available, rng):  # type: ignore[no-untyped-def]
-    """A choice with the highest value: of ties actions before options, then at random, or the first without `rng`."""
+    """Take a choice with the highest value.
+
+    Of ties, actions come before options, then one is drawn, or the first without `rng`.
+    """
     n_actions, n_ties, best, choice = len(values) - len(available), 0, -1.0, -1
     for c in range(len(values)):
         if c >= n_actions and not available[c - n_actions]:
@@ -67,7 +72,10 @@ def choose_greedy(values, available, rng):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def learn(moves, goal, policy, way, first_step, budget, rng, q, first_visit):  # type: ignore[no-untyped-def]
-    """Learn from step `first_step` to `budget`; fills the values `q` (S, A + n) and `first_visit` (S,), -1: not yet."""
+    """Learn from step `first_step` to `budget`.
+
+    Fills the values `q` (S, A + n) and `first_visit` (S,), where -1 means not yet.
+    """
     successors, ends, start, limit = moves
     n_actions, counts = successors.shape[1], np.zeros(len(successors))
     q[:] = way.bonus / (1.0 - way.gamma)
@@ -133,7 +141,7 @@ def learn(moves, goal, policy, way, first_step, budget, rng, q, first_visit):  #
 
 @njit(cache=True)
 def follow_greedy(moves, goal, policy, q):  # type: ignore[no-untyped-def]
-    """Steps of the greedy policy to the goal, or -1 where it does not get there in an episode."""
+    """Steps of the greedy policy to the goal, or -1 where it does not get there."""
     successors, ends, start, limit = moves
     s, option = start, -1
     for step in range(limit):
@@ -159,7 +167,9 @@ def tune_known_options(task: str) -> Exploration:
 def train_table(
     task: str, way: str, seed: int, goals: int, settings: Any
 ) -> tuple[tasks.Rows, tasks.Rows]:
-    """Q-learning on a task with one way to explore: toward its native goal, random goals, and without a reward.
+    """Q-learning on a task with one way to explore.
+
+    It runs toward the native goal, toward random goals, and without a reward.
 
     Before the goal is reached, values do not depend on where it is. So the run without
     a reward gives the first goal of every state, as the runs with the same seed and

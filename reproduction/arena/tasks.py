@@ -1,4 +1,6 @@
-"""Ten tasks for agents, as tables: start, ends of episodes, time limit, a native goal and goals drawn at random.
+"""Ten tasks for agents, as tables.
+
+Each has a start, ends of episodes, a time limit, a native goal and random goals.
 
 All of them are deterministic. Reaching the goal gives reward 1 and ends the episode;
 nothing else gives a reward.
@@ -81,7 +83,9 @@ def make_task(name: str) -> Task:
 
 
 def draw_goals(task: Task, options: OptionSet, n: int, rng: int) -> NDArray[np.intp]:
-    """Goals drawn uniformly from the states that are not beside an option's end; `n` of them, or all there are.
+    """Draw `n` goals from the states that are not beside an option's end.
+
+    All such states are equally likely; if there are no more than `n`, all are goals.
 
     Never a goal are the start and what it does not lead to, and the ends of episodes.
     Ends of options are states where an option terminates that leads there from another;
@@ -99,7 +103,10 @@ def draw_goals(task: Task, options: OptionSet, n: int, rng: int) -> NDArray[np.i
 
 
 class TableEnv(MazeEnv):
-    """The table of a task as an environment, which ends episodes without a reward at the task's other ends."""
+    """The table of a task as an environment.
+
+    At the task's other ends it ends an episode without a reward.
+    """
 
     def __init__(self, task: Task, goal: NDArray[np.bool_]) -> None:
         super().__init__(task.mdp)
@@ -114,7 +121,7 @@ class TableEnv(MazeEnv):
 def make_table_env(
     task: Task, goal: NDArray[np.bool_] | None = None
 ) -> gym.Env[Any, Any]:
-    """The environment of a task with its time limit; without a goal nothing gives a reward."""
+    """The environment of a task with its time limit; rewards need a goal."""
     none = np.zeros(task.mdp.n_states, dtype=np.bool_)
     return gym.wrappers.TimeLimit(
         TableEnv(task, none if goal is None else goal), task.limit
@@ -124,7 +131,7 @@ def make_table_env(
 def measure_goal(
     is_goal: Any, first_visit: Any, budget: int, is_learned: bool
 ) -> dict[str, Any]:
-    """Steps until the first goal (the budget where there is none), and whether it is learned."""
+    """Steps until the first goal, or the budget, and whether the goal is learned."""
     visits = first_visit[is_goal & (first_visit >= 0)]
     return {
         "first_goal": int(visits.min(initial=budget)),
@@ -136,7 +143,7 @@ def measure_goal(
 def measure_coverage(
     task: Task, first_visit: NDArray[np.int64], budget: int
 ) -> dict[str, float]:
-    """Mean and median over all states of the first visit, and the share of states seen at `MARKS`."""
+    """Mean and median of the first visits to states, and shares seen at `MARKS`."""
     visits = first_visit[task.states]
     steps = np.where(visits < 0, budget, visits)
     seen = {
@@ -152,7 +159,7 @@ def measure_coverage(
 
 @lru_cache(maxsize=10)
 def get_known_options(task: str) -> OptionSet:
-    """Options of the table of a task, by the defaults of the library for environments."""
+    """Options of a task's table, by the library's defaults for environments."""
     logging.getLogger("eigenoptions").setLevel(logging.ERROR)
     return discover(make_table_env(make_task(task)))
 
@@ -161,7 +168,9 @@ def get_known_options(task: str) -> OptionSet:
 def find_options(
     task: str, steps: int, seed: int, rounds: int = 4
 ) -> tuple[Any, NDArray[np.int64]]:
-    """Options of the last round of `cycle`, by its defaults, and the first visit to each state.
+    """Options of the last round of `cycle`, and the first visit to each state.
+
+    The settings of `cycle` are its defaults.
 
     A table that `cycle` walks through has one end of episodes, so all ends count as the
     first of them.
@@ -186,14 +195,16 @@ def find_options(
 
 
 def note_first_visits(first_visit: NDArray[np.int64], snapshot: Any) -> None:
-    """Fill in the steps at which the last round of `cycle` first entered states, where they are -1."""
+    """Fill in the missing first visits (-1) with those of the last round of `cycle`."""
     states, first = np.unique(snapshot.transitions.next_obs, return_index=True)
     steps = snapshot.steps - len(snapshot.transitions) + first + 1
     first_visit[states] = np.where(first_visit[states] < 0, steps, first_visit[states])
 
 
 def make_two_keys() -> MDP:
-    """Three rooms in a row: a key in each of the first two opens the third, whose last corner ends the episode.
+    """Three rooms in a row, whose last corner ends the episode.
+
+    A key in each of the first two rooms opens the third.
 
     States are the cell and the keys that the agent has; a key is taken by entering its
     cell.

@@ -1,4 +1,7 @@
-"""Training runs of deep agents by equal primitive steps: what surrounds the agent, and what a run measures."""
+"""Training runs of deep agents by equal primitive steps.
+
+Here is what surrounds the agent, and what a run measures.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ class BudgetSpentError(Exception):
 
 
 class Record(gym.Wrapper[Any, Any, Any, Any]):
-    """Counts primitive steps, notes the first visit to each state, and ends a run at its budget.
+    """Counts primitive steps, notes first visits, and ends a run at its budget.
 
     It goes around the environment with its time limit, inside all other wrappers.
     `first_visit` (S,) is -1 where there was none. Entering a state n times gives
@@ -65,11 +68,17 @@ class Record(gym.Wrapper[Any, Any, Any, Any]):
         return np.ones(int(self.action_space.n), dtype=np.bool_)  # type: ignore[attr-defined]
 
     def epsilon(self) -> float:
-        """Probability of a random decision: linear from 1 to 0.05 over the first half of the primitive steps."""
+        """Probability of a random decision.
+
+        It falls from 1 to 0.05 over the first half of the primitive steps.
+        """
         return max(0.05, 1.0 - 0.95 * self.steps / (0.5 * self.budget))
 
     def learning_rate(self) -> float:
-        """Share of the first learning rate: 1 in the first half of the primitive steps, then linear to 0."""
+        """Share of the first learning rate.
+
+        It is 1 in the first half of the primitive steps, then falls to 0.
+        """
         return min(1.0, 2.0 - 2.0 * self.steps / self.budget)
 
 

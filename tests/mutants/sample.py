@@ -1,4 +1,4 @@
-"""A filter for cosmic-ray: keep a random sample of the mutants of a session, and none in annotations."""
+"""A filter for cosmic-ray: keep a random sample of mutants, none in annotations."""
 
 import random
 import re
