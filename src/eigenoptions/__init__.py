@@ -24,11 +24,15 @@ if TYPE_CHECKING:
     from eigenoptions.discovery import discover as discover
     from eigenoptions.discovery.cycle import cycle as cycle
     from eigenoptions.discovery.method import methods as methods
+    from eigenoptions.envs import Explorer as Explorer
+    from eigenoptions.envs import Found as Found
     from eigenoptions.envs import OptionsVectorWrapper as OptionsVectorWrapper
     from eigenoptions.envs import OptionsWrapper as OptionsWrapper
     from eigenoptions.envs import ShapedReward as ShapedReward
     from eigenoptions.envs import collect as collect
+    from eigenoptions.envs import explore as explore
     from eigenoptions.envs import from_env as from_env
+    from eigenoptions.envs import load_found as load_found
     from eigenoptions.evaluation import best_option_chance as best_option_chance
     from eigenoptions.evaluation import diffusion_curve as diffusion_curve
     from eigenoptions.evaluation import diffusion_estimate as diffusion_estimate
@@ -66,7 +70,7 @@ _NAMES = {
     "options.storage": "load_options",
     "discovery": "discover",
     "discovery.method": "methods",
-    "envs": "from_env collect OptionsWrapper OptionsVectorWrapper ShapedReward",
+    "envs": "from_env collect explore Explorer Found load_found OptionsWrapper OptionsVectorWrapper ShapedReward",
     "spectra.incidence": "incidence feature_spectrum",
     "options.linear": "LinearOptionSet",
     "discovery.cycle": "cycle",

@@ -19,8 +19,8 @@ def read_tuple(data: tuple[Any, ...]) -> Columns:
         obs, action, next_obs, terminated = data
         return Columns(obs, action, next_obs, terminated)
     if len(data) == 5:
-        obs, action, _, next_obs, terminated = data
-        return Columns(obs, action, next_obs, terminated)
+        obs, action, reward, next_obs, terminated = data
+        return Columns(obs, action, next_obs, terminated, reward)
     raise ValueError(
         "a tuple has arrays (obs, action, [reward,] next_obs, [terminated]), "
         f"got {len(data)} parts"
@@ -43,6 +43,8 @@ def read_dict(data: Mapping[str, Any]) -> Columns:
         action=columns["action"],
         next_obs=columns["next_obs"],
         terminated=columns["terminated"],
+        reward=columns["reward"],
+        truncated=columns["truncated"],
     )
 
 
@@ -55,7 +57,12 @@ def _find_column(data: Mapping[str, Any], part: str) -> Any:
 
 
 def _pair_rows(
-    obs: Any, action: Any, next_obs: None, terminated: Any, truncated: Any
+    obs: Any,
+    action: Any,
+    next_obs: None,
+    reward: Any,
+    terminated: Any,
+    truncated: Any,
 ) -> Columns:
     """Columns of data without next observations: those of the next row.
 
@@ -66,7 +73,11 @@ def _pair_rows(
 
     is_last = _mark_ends(terminated, len(obs)) | _mark_ends(truncated, len(obs))
     rows = np.flatnonzero(~is_last[:-1])
-    return Columns(obs=obs[rows], action=action[rows], next_obs=obs[rows + 1])
+    if reward is not None:
+        reward = convert_numbers("reward", reward)[rows]
+    return Columns(
+        obs=obs[rows], action=action[rows], next_obs=obs[rows + 1], reward=reward
+    )
 
 
 def _mark_ends(ends: Any, n_rows: int) -> BoolArray:

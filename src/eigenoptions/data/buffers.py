@@ -45,6 +45,8 @@ def read_buffer(buffer: Any) -> Columns:
         action=action[is_transition],
         next_obs=next_obs[is_transition],
         terminated=(done & ~is_timeout)[is_transition],
+        reward=np.asarray(buffer.rewards)[rows][is_transition],
+        truncated=is_timeout[is_transition],
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 # What a column is called in dicts: by us, by D4RL, CleanRL, Tianshou and RLDS.
 NAMES = {
@@ -23,6 +23,7 @@ NAMES = {
         "next_observation",
         "next_states",
     ),
+    "reward": ("reward", "rewards", "rew"),
     "terminated": (
         "terminated",
         "terminals",
@@ -36,12 +37,14 @@ NAMES = {
 
 
 class Columns(NamedTuple):
-    """One row per step. `terminated` is None where the data do not say it."""
+    """One row per step. The last three are None where the data do not say them."""
 
     obs: Any
     action: Any
     next_obs: Any
     terminated: Any = None
+    reward: Any = None
+    truncated: Any = None
 
 
 def convert_columns(columns: Columns, continuous: bool) -> Columns:
@@ -57,16 +60,26 @@ def convert_columns(columns: Columns, continuous: bool) -> Columns:
     obs = convert_observations("obs", columns.obs)
     next_obs = convert_observations("next_obs", columns.next_obs)
 
-    if columns.terminated is None:
-        ends = np.zeros(len(obs))
-    else:
-        ends = convert_numbers("terminated", columns.terminated)
-    if ends.size != len(ends):
-        raise ValueError(f"terminated must have shape (N,) or (N, 1), got {ends.shape}")
-    terminated = ends.reshape(len(ends)).astype(np.bool_)
+    terminated = np.zeros(len(obs), dtype=np.bool_)
+    if columns.terminated is not None:
+        terminated = _convert_column("terminated", columns.terminated, np.bool_)
+    reward = None
+    if columns.reward is not None:
+        reward = _convert_column("reward", columns.reward, np.float64)
+    truncated = None
+    if columns.truncated is not None:
+        truncated = _convert_column("truncated", columns.truncated, np.bool_)
 
     action = convert_actions(columns.action, continuous)
-    return Columns(obs, action, next_obs, terminated)
+    return Columns(obs, action, next_obs, terminated, reward, truncated)
+
+
+def _convert_column(name: str, data: Any, dtype: DTypeLike) -> NDArray[Any]:
+    """One number per step, of a column ``(N,)`` or ``(N, 1)``."""
+    column = convert_numbers(name, data)
+    if column.size != len(column):
+        raise ValueError(f"{name} must have shape (N,) or (N, 1), got {column.shape}")
+    return column.reshape(len(column)).astype(dtype)
 
 
 def convert_actions(data: Any, continuous: bool) -> NDArray[Any]:

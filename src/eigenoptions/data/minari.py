@@ -22,6 +22,8 @@ def read_minari(dataset: Any) -> list[Columns]:
             action=episode.actions,
             next_obs=observations[1:],
             terminated=episode.terminations,
+            reward=getattr(episode, "rewards", None),
+            truncated=getattr(episode, "truncations", None),
         )
         episodes.append(columns)
     return episodes

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions._text import describe
-from eigenoptions._types import BoolArray
+from eigenoptions._types import BoolArray, FloatArray
 from eigenoptions._validation import Record, readonly
 from eigenoptions.data.arrays import read_dict, read_tuple
 from eigenoptions.data.buffers import is_replay_buffer, read_buffer
@@ -34,6 +34,10 @@ class Transitions(Record):
         Observations after each step.
     terminated : ndarray of bool of shape (N,)
         Whether the episode ended there.
+    reward : ndarray of shape (N,), default=None
+        Rewards of the steps; None where the data do not say them.
+    truncated : ndarray of bool of shape (N,), default=None
+        Whether the episode was cut there, by a time limit say; None likewise.
 
     Examples
     --------
@@ -46,6 +50,8 @@ class Transitions(Record):
     action: NDArray[Any]
     next_obs: NDArray[Any]
     terminated: BoolArray
+    reward: FloatArray | None = None
+    truncated: BoolArray | None = None
 
     def __post_init__(self) -> None:
         parts = {
@@ -54,6 +60,10 @@ class Transitions(Record):
             "next_obs": self.next_obs,
             "terminated": self.terminated,
         }
+        if self.reward is not None:
+            parts["reward"] = self.reward
+        if self.truncated is not None:
+            parts["truncated"] = self.truncated
         lengths = {name: len(part) for name, part in parts.items()}
         if len(set(lengths.values())) != 1:
             raise ValueError(
@@ -103,7 +113,16 @@ class Transitions(Record):
 def _read_columns(data: Any, continuous: bool) -> Columns:
     """The columns of data of any kind, as arrays."""
     if isinstance(data, Transitions):
-        return Columns(data.obs, data.action, data.next_obs, data.terminated)
+        return Columns(
+            obs=data.obs,
+            action=data.action,
+            next_obs=data.next_obs,
+            terminated=data.terminated,
+            reward=data.reward,
+            truncated=data.truncated,
+        )
+    if isinstance(data, Columns):
+        return convert_columns(data, continuous)
     if isinstance(data, Mapping):
         return convert_columns(read_dict(data), continuous)
     if isinstance(data, tuple):
@@ -137,4 +156,9 @@ def _join_batches(batches: Sequence[Any], continuous: bool) -> Columns:
     if not batches:
         raise ValueError("there are no transitions: the sequence is empty")
     read = [_read_columns(batch, continuous) for batch in batches]
-    return Columns(*(np.concatenate(parts) for parts in zip(*read, strict=True)))
+    columns = []
+    for parts in zip(*read, strict=True):
+        # A column that one batch lacks is not known of all.
+        is_known = all(part is not None for part in parts)
+        columns.append(np.concatenate(parts) if is_known else None)
+    return Columns(*columns)

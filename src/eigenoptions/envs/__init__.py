@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from eigenoptions.envs.checks import check_dynamics
 from eigenoptions.envs.collection import collect, run_options
+from eigenoptions.envs.exploring import Explorer, explore, load_found
 from eigenoptions.envs.finite import Numbered, from_env
 from eigenoptions.envs.fixed_seed import FixedSeed
+from eigenoptions.envs.found import Found
 from eigenoptions.envs.mazes import MazeEnv
 from eigenoptions.envs.search import StateLimitReached
 from eigenoptions.envs.shaping import ShapedReward
@@ -32,5 +34,9 @@ __all__ = [
     "OptionsVectorSpace",
     "PrimitiveStep",
     "ShapedReward",
+    "explore",
+    "Explorer",
+    "Found",
+    "load_found",
     "run_options",
 ]

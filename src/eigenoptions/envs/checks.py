@@ -126,6 +126,6 @@ def check_dynamics(
         before = number
         action = int(rng.integers(n_actions))
         obs, _, terminated, truncated, _ = env.step(action)
-        number = reader.read(env, obs)
+        number = reader.read(env, obs, action=action)
         reader.check_move(before, number, action)
         begins = terminated or truncated

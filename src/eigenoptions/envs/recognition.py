@@ -16,6 +16,7 @@ import gymnasium as gym
 from eigenoptions._types import ActsOnObservations
 from eigenoptions._validation import check_state
 from eigenoptions.envs.families import families, find_family
+from eigenoptions.envs.recognisers import make_recogniser
 from eigenoptions.envs.sources import env_name
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
@@ -74,11 +75,7 @@ class StateReader:
         self.checks_moves = self.mdp is not None and is_complete
 
         if self.mdp is not None and self.recognition:
-            by = self.recognition["by"]
-            if callable(by):
-                self._identify = by
-            else:
-                self._identify = families.find(by).identify_state
+            self._recogniser = make_recogniser(self.recognition["by"])
             keys = self.mdp.states or ()
             self._numbers = {key: number for number, key in enumerate(keys)}
 
@@ -88,9 +85,15 @@ class StateReader:
         if not self.recognition:
             return False
         by = self.recognition["by"]
-        return callable(by) or families.find(by).looks_inside
+        return callable(by) or by == "pose" or families.find(by).looks_inside
 
-    def read(self, env: gym.Env[Any, Any], obs: Any, is_first: bool = False) -> Any:
+    def read(
+        self,
+        env: gym.Env[Any, Any],
+        obs: Any,
+        is_first: bool = False,
+        action: int | None = None,
+    ) -> Any:
         """Return what options act on at an observation.
 
         Parameters
@@ -102,6 +105,8 @@ class StateReader:
         is_first : bool, default=False
             Whether it is the first of an episode. Then the layout is compared with that
             of the options.
+        action : int, default=None
+            The action that led here, which a pose by dead reckoning needs.
 
         Returns
         -------
@@ -110,13 +115,15 @@ class StateReader:
             a part of the environment, and this state is not in it.
         """
         if self.recognition:
-            return self._recognise(env, obs, is_first)
+            return self._recognise(env, obs, is_first, action)
         value = obs if self.state is None else self.state(obs)
         if self.mdp is None:
             return value
         return check_state(value, self._n_states)
 
-    def _recognise(self, env: gym.Env[Any, Any], obs: Any, is_first: bool) -> int:
+    def _recognise(
+        self, env: gym.Env[Any, Any], obs: Any, is_first: bool, action: int | None
+    ) -> int:
         """Return the number of the present state by its key."""
         layout = self.recognition.get("layout")
         if is_first and layout is not None:
@@ -127,7 +134,11 @@ class StateReader:
                     f"({self.mdp!r}): {self._suggest_remedy()}"
                 )
 
-        number = self._numbers.get(self._identify(env.unwrapped, obs), -1)
+        if is_first or action is None:
+            key = self._recogniser.begin(env, obs)
+        else:
+            key = self._recogniser.follow(env, obs, action)
+        number = self._numbers.get(key, -1)
         if number < 0 and not self._is_partial:
             raise ValueError(
                 f"{env_name(env)} is in a state that these options do not know "

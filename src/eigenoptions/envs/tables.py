@@ -70,7 +70,7 @@ def read_table(env: Any, table: Any, name: str) -> MDP:
 
     acts = is_reached & ~is_end & has_moves
     moves = outcomes[acts[outcomes["before"]]]
-    coords, legend = _place_states(env, n_states)
+    coords, legend = place_states(env, n_states)
     return MDP(
         _build_transition(moves, ~acts, n_actions),
         start=int(np.argmax(first)),
@@ -179,7 +179,7 @@ def _find_goal(last_moves: NDArray[np.void], is_end: BoolArray) -> int | None:
     return int(goals[0]) if len(goals) == 1 else None
 
 
-def _place_states(env: Any, n_states: int) -> Places:
+def place_states(env: Any, n_states: int) -> Places:
     """Place states on a grid (FrozenLake, CliffWalking), or on the maps of Taxi."""
     # FrozenLake has its map in `desc`, CliffWalking its size in `shape`.
     shape = getattr(env, "shape", None)

@@ -257,7 +257,7 @@ class OptionsWrapper(
         obs_before = copy.deepcopy(self._obs) if self.record_steps else None
 
         self._obs, reward, terminated, truncated, info = self.env.step(action)
-        self._input = self._reader.read(self.env, self._obs)
+        self._input = self._reader.read(self.env, self._obs, action=action)
         is_last = terminated or truncated
 
         # A wrong numbering of states shows in the first episode.

@@ -12,39 +12,80 @@ The promise of an action is learned from first tries of it, over all states: ``(
 hope) / (tries + hope + 1)``, where a win is a try that led to a new state. So turning on
 the spot, which never shows anything new, is soon put off, and opening a door is not.
 
-`unknown_mdp` states the same as an `MDP` and a `Purpose`, which `solve` turns into an
-option. Deriving it anew after every step would take long, so the table has two faster
+`make_unknown_mdp` states the same as an `MDP` and a `Purpose`, which `solve` turns into
+an option. Deriving it anew after every step would take long, so the table has two faster
 ways to the same actions. Where every action has had one outcome, a search from the
 present state finds the best untried action, and often a near one is enough. Where
-outcomes are random, values are kept and repaired by a few sweeps. There, an action
-deserves another try, whose promise falls by `retry` with each.
+outcomes are random, values are kept from step to step and repaired by a few sweeps.
+There, an action deserves another try, whose promise falls by `retry` with each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from eigenoptions._types import BoolArray, FloatArray
+from eigenoptions._types import BoolArray, FloatArray, IndexArray
 from eigenoptions._validation import check_float, check_int
-from eigenoptions.mdp import MDP
+from eigenoptions.mdp import MDP, reachable
+from eigenoptions.options.growing import GrowingArray
 from eigenoptions.options.records import Purpose
 
 # The promise of an action in a state, by the numbers of both.
 PromiseFunction = Callable[[int, int], float]
 
+# What stands in place of the next state of an action: it was never tried, the episode
+# ended, or the way there is too long for an episode.
 UNTRIED = -1
+ENDED = -2
+GIVEN_UP = -3
+
+
+class Outcomes(NamedTuple):
+    """Every outcome that was seen, one row each.
+
+    Parameters
+    ----------
+    row : ndarray of int
+        State and action, as ``state * n_actions + action``.
+    next_state : ndarray of int
+        Where the action led.
+    ended : ndarray of bool
+        Whether the episode ended there.
+    count : ndarray
+        How often it was seen.
+    """
+
+    row: NDArray[np.int64]
+    next_state: NDArray[np.int64]
+    ended: BoolArray
+    count: FloatArray
+
+
+class Path(NamedTuple):
+    """A way to an untried action.
+
+    Parameters
+    ----------
+    actions : list of int
+        The actions, of which the last is untried; empty where there is no way.
+    last_state : int
+        The state in which the last action is untried.
+    """
+
+    actions: list[int]
+    last_state: int
 
 
 class GrowingTable:
-    """What is known of an environment so far.
+    """What is known of the dynamics of an environment so far.
 
-    States are numbered in the order in which they are added. The episode ends in states
-    that are marked as ends; while planning, it continues at a start.
+    States are numbered in the order in which they are added. While planning, an episode
+    that ended continues at a start.
 
     Parameters
     ----------
@@ -60,15 +101,22 @@ class GrowingTable:
     max_states : int, default=1000000
         Most states that are kept.
 
+    Attributes
+    ----------
+    first_tries, wins : ndarray of int of shape (A,)
+        First tries of each action, over all states, and those that led to a new state.
+    n_surprises : int
+        How many outcomes were seen after another one of the same state and action.
+
     Examples
     --------
     >>> table = GrowingTable(n_actions=2)
-    >>> first = table.add_state(is_start=True)
+    >>> first = table.add_state()
     >>> second = table.add_state()
     >>> table.add_step(first, 1, second)
     False
-    >>> table.find_path(second, np.random.default_rng(0))
-    [0]
+    >>> table.find_path(first, np.random.default_rng(0))
+    Path(actions=[0], last_state=0)
     """
 
     def __init__(
@@ -85,21 +133,28 @@ class GrowingTable:
         self.gamma = check_float("gamma", gamma, above=0, below=1)
         self.retry = check_float("retry", retry, minimum=0, below=1)
         self.max_states = check_int("max_states", max_states)
-
-        # The last outcome of each state and action, and how often it was tried. Lists,
-        # because a search reads single entries.
-        self._successors: list[list[int]] = []
-        self._tries: list[list[int]] = []
-        self._is_end: list[bool] = []
-        self._starts: dict[int, int] = {}
-
-        # How often each outcome of each state and action was seen.
-        self._outcomes: dict[tuple[int, int], dict[int, int]] = {}
-        self.n_random = 0
-
-        # First tries of each action, and those that led to a new state.
         self.first_tries = np.zeros(self.n_actions, dtype=np.int64)
         self.wins = np.zeros(self.n_actions, dtype=np.int64)
+        self.n_surprises = 0
+
+        # Where each action led the last time. Lists, because a search reads single
+        # entries.
+        self._successors: list[list[int]] = []
+        # How often an episode began in a state.
+        self._starts: dict[int, int] = {}
+
+        # How often each action was tried in each state, and retry to that power.
+        self._tries = GrowingArray(np.int64, self.n_actions)
+        self._again = GrowingArray(np.float64, self.n_actions)
+
+        # The outcomes, and the place of each in their arrays.
+        self._places: dict[tuple[int, int, bool], int] = {}
+        self._row = GrowingArray(np.int64)
+        self._next_state = GrowingArray(np.int64)
+        self._ended = GrowingArray(np.bool_)
+        self._count = GrowingArray(np.float64)
+
+        # The values of the last sweep.
         self._values = np.zeros(0)
 
     @property
@@ -110,31 +165,48 @@ class GrowingTable:
     @property
     def is_random(self) -> bool:
         """Whether some action had two outcomes in one state."""
-        return self.n_random > 0
+        return self.n_surprises > 0
+
+    @property
+    def starts(self) -> dict[int, int]:
+        """The states in which episodes began, and how many did."""
+        return dict(self._starts)
+
+    @property
+    def n_starts(self) -> int:
+        """Number of states in which episodes began."""
+        return len(self._starts)
 
     @property
     def promises(self) -> FloatArray:
         """``(A,)`` how likely a first try of each action is to show something new."""
         return (self.wins + self.hope) / (self.first_tries + self.hope + 1.0)
 
-    def add_state(self, *, is_start: bool = False) -> int:
-        """Add a state; its number."""
+    @property
+    def outcomes(self) -> Outcomes:
+        """Every outcome that was seen, and how often."""
+        return Outcomes(
+            row=self._row.values,
+            next_state=self._next_state.values,
+            ended=self._ended.values,
+            count=self._count.values,
+        )
+
+    def add_state(self) -> int:
+        """Add a state and return its number."""
         if self.n_states == self.max_states:
             raise ValueError(
-                f"more than max_states={self.max_states:,} states were seen: states "
-                "that hardly repeat need a coarser key= (cells, say)"
+                f"more than max_states={self.max_states:,} states were seen: raise "
+                "max_states, or give a coarser key= (cells, say), so that states repeat"
             )
-        number = self.n_states
         self._successors.append([UNTRIED] * self.n_actions)
-        self._tries.append([0] * self.n_actions)
-        self._is_end.append(False)
-        if is_start:
-            self.add_start(number)
-        return number
+        self._tries.append(0)
+        self._again.append(1.0)
+        return self.n_states - 1
 
-    def add_start(self, state: int) -> None:
-        """Note that an episode began in a state."""
-        self._starts[state] = self._starts.get(state, 0) + 1
+    def add_start(self, state: int, count: int = 1) -> None:
+        """Note that an episode, or several, began in a state."""
+        self._starts[state] = self._starts.get(state, 0) + count
 
     def add_step(
         self,
@@ -159,63 +231,70 @@ class GrowingTable:
         Returns
         -------
         bool
-            Whether this action had another outcome in this state before.
+            Whether it was a surprise: the action had only other outcomes in this state
+            before.
         """
-        if self._tries[state][action] == 0:
+        tries = self._tries.values[state]
+        if tries[action] == 0:
             self.first_tries[action] += 1
             self.wins[action] += is_new
-        self._tries[state][action] += 1
-        self._is_end[next_state] = self._is_end[next_state] or terminated
 
-        outcomes = self._outcomes.setdefault((state, action), {})
-        is_surprise = bool(outcomes) and next_state not in outcomes
-        if is_surprise and len(outcomes) == 1:
-            self.n_random += 1
-        outcomes[next_state] = outcomes.get(next_state, 0) + 1
-        self._successors[state][action] = next_state
+        outcome = (state * self.n_actions + action, next_state, terminated)
+        place = self._places.get(outcome)
+        is_surprise = bool(place is None and tries[action] > 0)
+        self.n_surprises += is_surprise
+        if place is None:
+            place = len(self._row)
+            self._places[outcome] = place
+            self._row.append(outcome[0])
+            self._next_state.append(next_state)
+            self._ended.append(terminated)
+            self._count.append(0.0)
+        self._count.values[place] += 1.0
+
+        tries[action] += 1
+        self._again.values[state, action] *= self.retry
+        self._successors[state][action] = ENDED if terminated else next_state
         return is_surprise
 
-    def is_untried(self, state: int, action: int) -> bool:
-        """Whether an action was never taken in a state."""
-        return self._successors[state][action] == UNTRIED
+    def give_up(self, state: int, action: int) -> None:
+        """Leave an untried action out of all further plans."""
+        if self.is_untried(state, action):
+            self._successors[state][action] = GIVEN_UP
+            self._again.values[state, action] = 0.0
 
-    def count_untried(self) -> int:
-        """Number of untried pairs of a state and an action, without ends."""
-        rows = zip(self._successors, self._is_end, strict=True)
-        return sum(row.count(UNTRIED) for row, is_end in rows if not is_end)
+    def is_untried(self, state: int, action: int) -> bool:
+        """Whether an action was never taken in a state, and not given up."""
+        return self._successors[state][action] == UNTRIED
 
     def find_path(
         self,
         state: int,
         rng: np.random.Generator,
         promise: PromiseFunction | None = None,
-    ) -> list[int]:
-        """Actions to the best untried action, which is the last of them.
+    ) -> Path:
+        """Return the way to the best untried action.
 
         The search goes forward from the state, level by level. It stops as soon as the
         next level is too far for any promise to be better, so a near frontier is found
-        at once. Of equal actions, `rng` decides.
+        at once. It passes the end of an episode where only one start is known.
 
         Parameters
         ----------
         state : int
             Where the agent is.
         rng : numpy.random.Generator
-            Orders the actions.
+            Decides between equal actions.
         promise : callable, default=None
             ``promise(state, action)`` in 0 to 1. None: the learned `promises`.
-
-        Returns
-        -------
-        list of int
-            Empty where nothing untried is within reach.
         """
         promises = self.promises.tolist()
         highest = max(promises) if promise is None else 1.0
         actions = rng.permutation(self.n_actions).tolist()
+        after_end = next(iter(self._starts)) if len(self._starts) == 1 else ENDED
 
         came_from: dict[int, tuple[int, int]] = {}
-        seen = {state}
+        seen = {state, ENDED, GIVEN_UP}
         level = [state]
         discount = 1.0
         best = 0.0
@@ -223,9 +302,10 @@ class GrowingTable:
         while level and discount * highest > best:
             next_level: list[int] = []
             for known in level:
-                row = self._successors[known]
+                successors = self._successors[known]
                 for action in actions:
-                    if row[action] == UNTRIED:
+                    after = successors[action]
+                    if after == UNTRIED:
                         chance = promises[action]
                         if promise is not None:
                             chance = promise(known, action)
@@ -233,183 +313,232 @@ class GrowingTable:
                             best = discount * chance
                             best_try = (known, action)
                         continue
-                    for after in self._continue_after(row[action]):
-                        if after not in seen:
-                            seen.add(after)
-                            came_from[after] = (known, action)
-                            next_level.append(after)
+                    if after == ENDED:
+                        after = after_end
+                    if after not in seen:
+                        seen.add(after)
+                        came_from[after] = (known, action)
+                        next_level.append(after)
             level = next_level
             discount *= self.gamma
 
         if best_try is None:
-            return []
-        return _trace_back(came_from, *best_try)
+            return Path([], state)
+        return _trace_back(came_from, state, best_try)
 
-    def _continue_after(self, state: int) -> Sequence[int]:
-        """Where the agent is after it has arrived in a state: after an end, at a start."""
-        if self._is_end[state]:
-            return list(self._starts)
-        return [state]
-
-    def choose_action(self, state: int, rng: np.random.Generator) -> int | None:
-        """The action to the unknown where outcomes are random; None where nothing is.
+    def choose_action(
+        self,
+        state: int,
+        rng: np.random.Generator,
+        promise: PromiseFunction | None = None,
+    ) -> int | None:
+        """Return the action to the unknown where outcomes are random.
 
         Values are those of the last call, repaired by sweeps over the whole table.
+
+        Parameters
+        ----------
+        state, rng, promise
+            As in `find_path`.
+
+        Returns
+        -------
+        int or None
+            None where nothing worth a try is within reach.
         """
-        q = self.sweep_values()[state]
-        best = q.max()
+        # As many sweeps as take a fraction of a millisecond, and at least one: values
+        # are repaired at every step, so it need not be done at once.
+        n_sweeps = int(np.clip(20_000 // (len(self._row) + 1), 1, 30))
+        action_values = self.sweep_values(promise, max_sweeps=n_sweeps)[state]
+        best = action_values.max()
         if best <= 1e-6:
             return None
-        return int(rng.choice(np.flatnonzero(q >= best - 1e-9)))
+        return int(rng.choice(np.flatnonzero(action_values >= best - 1e-9)))
 
-    def sweep_values(self, max_sweeps: int = 30, tolerance: float = 1e-3) -> FloatArray:
-        """``(S, A)`` action values of the unknown, close to their fixed point."""
+    def sweep_values(
+        self,
+        promise: PromiseFunction | None = None,
+        *,
+        max_sweeps: int = 1000,
+        tolerance: float = 1e-3,
+    ) -> FloatArray:
+        """Return ``(S, A)`` action values of the unknown, close to their fixed point.
+
+        Parameters
+        ----------
+        promise : callable, default=None
+            As in `find_path`.
+        max_sweeps : int, default=1000
+            Most sweeps.
+        tolerance : float, default=0.001
+            Change of a value, relative to the largest, at which sweeps stop.
+        """
         n_states = self.n_states
-        n_actions = self.n_actions
-        rows, columns, counts = self._list_outcomes()
-        tries = np.array(self._tries, dtype=np.float64)
-        is_untried = tries == 0
-        again = np.where(is_untried, self.promises, self.promises * self.retry**tries)
-        is_end = np.array(self._is_end)
-        starts = np.array(list(self._starts))
+        shape = (n_states, self.n_actions)
+        worth_trying = self._evaluate_tries(promise)
+        row, next_state, ended, count = self.outcomes
+        probability = count / self._tries.values.ravel()[row]
+        starts = np.array(list(self._starts), dtype=np.int64)
         weights = np.array(list(self._starts.values()), dtype=np.float64)
 
         # New states begin with the highest promise: optimism, which sweeps take back.
-        values = np.full(n_states, again.max(initial=0.0))
+        values = np.full(n_states, worth_trying.max(initial=0.0))
         values[: len(self._values)] = self._values
-        for _ in range(max_sweeps):
-            at_start = np.average(values[starts], weights=weights)
-            arrival = np.where(is_end, at_start, values)
-            sums = np.bincount(
-                rows, counts * arrival[columns], minlength=n_states * n_actions
-            )
-            future = sums.reshape(n_states, n_actions) / np.maximum(tries, 1.0)
-            q = np.maximum(again, self.gamma * future)
+        while True:
+            arrival = values[next_state]
+            if len(starts):
+                arrival[ended] = np.average(values[starts], weights=weights)
+            future = np.bincount(row, probability * arrival, minlength=n_states * shape[1])
+            action_values = np.maximum(worth_trying, self.gamma * future.reshape(shape))
+
             last = values
-            values = q.max(axis=1)
-            if np.abs(values - last).max() <= tolerance * max(values.max(), 1e-300):
+            values = action_values.max(axis=1)
+            max_sweeps -= 1
+            is_close = np.abs(values - last).max() <= tolerance * values.max()
+            if is_close or max_sweeps <= 0:
                 break
         self._values = values
-        return q
+        return action_values
 
-    def _list_outcomes(
+    def _evaluate_tries(self, promise: PromiseFunction | None) -> FloatArray:
+        """Return ``(S, A)`` what the next try of each action promises."""
+        again = self._again.values
+        promises = np.broadcast_to(self.promises, again.shape)
+        if promise is not None:
+            asked = np.argwhere(again > 0.0)
+            promises = np.zeros(again.shape)
+            for state, action in asked.tolist():
+                promises[state, action] = promise(state, action)
+        worth: FloatArray = again * promises
+        return worth
+
+    def to_mdp(
         self,
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]:
-        """Row (state and action), next state and count of every outcome seen."""
-        rows = []
-        columns = []
-        counts = []
-        for (state, action), outcomes in self._outcomes.items():
-            for next_state, count in outcomes.items():
-                rows.append(state * self.n_actions + action)
-                columns.append(next_state)
-                counts.append(count)
-        return (
-            np.array(rows, dtype=np.int64),
-            np.array(columns, dtype=np.int64),
-            np.array(counts, dtype=np.float64),
-        )
+        numbers: IndexArray | None = None,
+        n_states: int | None = None,
+        **fields: Any,
+    ) -> MDP:
+        """Return the table so far as an `MDP`.
 
-    def to_mdp(self, **fields: Any) -> MDP:
-        """The table so far as an `MDP`.
+        Where an episode has ended every action stays put, as in `from_env`, and so does
+        an action that was not tried.
 
-        Ends are absorbing, as in `from_env`, and an untried action stays put.
+        Parameters
+        ----------
+        numbers : ndarray of int, default=None
+            Other numbers of the states. None: those of the table.
+        n_states : int, default=None
+            Number of states of the MDP, of which those without a number here stay put.
+        **fields
+            Further fields of the `MDP`.
         """
-        rows, columns, counts = self._list_outcomes()
-        n_states = self.n_states
-        n_rows = n_states * self.n_actions
-        is_end = np.repeat(np.array(self._is_end), self.n_actions)
-        is_kept = ~is_end[rows]
-        shape = (n_rows, n_states)
-        table = csr_array(
-            (counts[is_kept], (rows[is_kept], columns[is_kept])), shape=shape
-        )
+        n_actions = self.n_actions
+        if numbers is None:
+            numbers = np.arange(self.n_states)
+        if n_states is None:
+            n_states = self.n_states
+        row, next_state, _, count = self.outcomes
+        probability = count / self._tries.values.ravel()[row]
 
-        stays = np.flatnonzero(np.diff(table.indptr) == 0)
-        states = stays // self.n_actions
-        table = csr_array(
-            table + csr_array((np.ones(len(stays)), (stays, states)), shape=shape)
-        )
-        total = table.sum(axis=1)
-        table.data /= np.repeat(total, np.diff(table.indptr))
-        return MDP(table, **fields)
+        state, action = np.divmod(row, n_actions)
+        rows = numbers[state] * n_actions + action
+        columns = numbers[next_state]
+        is_tried = np.zeros(n_states * n_actions, dtype=np.bool_)
+        is_tried[rows] = True
+        stays = np.flatnonzero(~is_tried)
+
+        rows = np.concatenate([rows, stays])
+        columns = np.concatenate([columns, stays // n_actions])
+        probabilities = np.concatenate([probability, np.ones(len(stays))])
+        shape = (n_states * n_actions, n_states)
+        return MDP(csr_array((probabilities, (rows, columns)), shape=shape), **fields)
+
+    def find_ends(self) -> BoolArray:
+        """Return ``(S,)`` where episodes ended and none ever went on."""
+        _, next_state, ended, _ = self.outcomes
+        is_end = np.zeros(self.n_states, dtype=np.bool_)
+        is_end[next_state[ended]] = True
+        is_end[next_state[~ended]] = False
+        is_end[list(self._starts)] = False
+        return is_end
 
     def find_untried(self) -> BoolArray:
-        """``(S, A)`` which actions were never taken; none of an end counts."""
-        is_untried = np.array(self._tries).reshape(self.n_states, self.n_actions) == 0
-        is_untried[np.array(self._is_end, dtype=np.bool_)] = False
-        return is_untried
+        """Return ``(S, A)`` which actions were never taken; none of an end counts."""
+        is_untried: BoolArray = self._tries.values == 0
+        return is_untried & ~self.find_ends()[:, None]
+
+    def find_given_up(self) -> BoolArray:
+        """Return ``(S, A)`` which actions were given up before they were tried."""
+        is_given_up: BoolArray = self._again.values == 0.0
+        return is_given_up & (self._tries.values == 0)
+
+    def is_known(self, state: int) -> bool:
+        """Whether nothing untried can be reached from a state, nor from any start."""
+        is_open = self.find_untried() & ~self.find_given_up()
+        if not is_open.any():
+            return True
+        row, next_state, _, _ = self.outcomes
+        links = csr_array(
+            (np.ones(len(row)), (row // self.n_actions, next_state)),
+            shape=(self.n_states, self.n_states),
+        )
+        is_reached = reachable(links, [state, *self._starts])
+        return not is_open[is_reached].any()
 
 
-def unknown_mdp(table: GrowingTable) -> tuple[MDP, Purpose]:
-    """The option to the unknown as `solve` takes it: an MDP and a purpose.
+def make_unknown_mdp(table: GrowingTable) -> tuple[MDP, Purpose]:
+    """Return the option to the unknown as `solve` takes it: an MDP and a purpose.
 
     Each action a has an additional state ``S + a``, which every untried a leads to. Its
     potential is the promise of a, and that of known states is 0. An end leads to the
-    start, or to each start as often as an episode began there.
+    start, or to each start as often as an episode began there. Nothing is tried again.
 
     Examples
     --------
     >>> import eigenoptions as eo
     >>> table = GrowingTable(n_actions=2)
-    >>> corner = table.add_state(is_start=True)
+    >>> corner = table.add_state()
     >>> table.add_step(corner, 0, corner)
     False
-    >>> mdp, purpose = unknown_mdp(table)
+    >>> mdp, purpose = make_unknown_mdp(table)
     >>> eo.solve(mdp, purpose, gamma=table.gamma).policy[0].tolist()
     [1, -1, -1]
     """
-    rows, columns, counts = table._list_outcomes()
     n_states = table.n_states
     n_actions = table.n_actions
     n_all = n_states + n_actions
+    shape = (n_states * n_actions, n_all)
+    row, next_state, ended, count = table.outcomes
 
-    # What follows an end: the starts, in place of the end itself.
-    is_end = np.array(table._is_end, dtype=np.bool_)
-    starts = np.array(list(table._starts), dtype=np.int64)
-    weights = np.array(list(table._starts.values()), dtype=np.float64)
-    weights /= weights.sum()
-    ends_at = is_end[columns]
-    restart_rows = np.repeat(rows[ends_at], len(starts))
-    restart_columns = np.tile(starts, int(ends_at.sum()))
-    restart_counts = np.outer(counts[ends_at], weights).ravel()
+    # Where an episode goes on, and where each of the ended ones begins again.
+    goes_on = csr_array((count[~ended], (row[~ended], next_state[~ended])), shape=shape)
+    n_ended = np.bincount(row[ended], count[ended], minlength=shape[0])
+    begins = np.zeros((1, n_all))
+    for start, n_episodes in table.starts.items():
+        begins[0, start] = n_episodes / sum(table.starts.values())
+    begins_again = csr_array(n_ended[:, None]) @ csr_array(begins)
 
     # Untried actions lead to the unknown, and the unknown stays.
-    untried = np.argwhere(np.array(table._tries).reshape(n_states, n_actions) == 0)
-    unknown = np.arange(n_states, n_all)
-    all_rows = np.concatenate(
-        [
-            rows[~ends_at],
-            restart_rows,
-            untried[:, 0] * n_actions + untried[:, 1],
-            np.arange(n_states * n_actions, n_all * n_actions),
-        ]
-    )
-    all_columns = np.concatenate(
-        [
-            columns[~ends_at],
-            restart_columns,
-            n_states + untried[:, 1],
-            np.repeat(unknown, n_actions),
-        ]
-    )
-    n_certain = len(untried) + n_actions**2
-    all_counts = np.concatenate([counts[~ends_at], restart_counts, np.ones(n_certain)])
-    shape = (n_all * n_actions, n_all)
-    matrix = csr_array((all_counts, (all_rows, all_columns)), shape=shape)
-    matrix.data /= np.repeat(matrix.sum(axis=1), np.diff(matrix.indptr))
+    untried = np.flatnonzero(np.bincount(row, minlength=shape[0]) == 0)
+    unknown = n_states + untried % n_actions
+    tried_never = csr_array((np.ones(len(untried)), (untried, unknown)), shape=shape)
+    known = (goes_on + begins_again + tried_never).toarray()
+    stays = np.repeat(np.eye(n_all)[n_states:], n_actions, axis=0)
+    matrix = np.concatenate([known, stays])
+    matrix /= matrix.sum(axis=1, keepdims=True)
 
     potential = np.concatenate([np.zeros(n_states), table.promises])
-    return MDP(matrix), Purpose(potential, "unknown", exact=True)
+    return MDP(csr_array(matrix)), Purpose(potential, "unknown", exact=True)
 
 
 def _trace_back(
-    came_from: dict[int, tuple[int, int]], state: int, action: int
-) -> list[int]:
-    """The actions that led a search to a state, and then one more."""
-    path = [action]
-    while state in came_from:
+    came_from: dict[int, tuple[int, int]], first: int, last: tuple[int, int]
+) -> Path:
+    """Return how a search came from its first state to an untried action."""
+    state, action = last
+    actions = [action]
+    while state != first:
         state, action = came_from[state]
-        path.append(action)
-    path.reverse()
-    return path
+        actions.append(action)
+    actions.reverse()
+    return Path(actions, last[0])

@@ -31,7 +31,9 @@ def make_hashable(obs: Any) -> Hashable:
         return tuple(make_hashable(part) for part in obs)
 
     if isinstance(obs, np.ndarray) and obs.size > 64:
-        numbers = obs.astype(np.int64).tobytes()
+        # Integers of every width have one digest; other numbers count as they are.
+        is_integer = obs.dtype.kind in "iub"
+        numbers = obs.astype(np.int64).tobytes() if is_integer else obs.tobytes()
         return hashlib.blake2b(numbers, digest_size=16).hexdigest()
     if isinstance(obs, np.ndarray) and obs.ndim > 0:
         return tuple(obs.ravel().tolist())

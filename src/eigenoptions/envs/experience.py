@@ -1,0 +1,492 @@
+"""What an agent has seen, and where it goes next.
+
+`Experience` holds the table that grows, the key and one observation of each state, and
+all steps. A `Walker` is one agent in it: it follows an episode, adds what happens to the
+experience, and chooses the next action to the unknown. `Explorer` has one walker, a
+vector of environments has several in one experience.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Hashable
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.spaces import Discrete
+
+from eigenoptions._types import FloatArray, IndexArray
+from eigenoptions.envs.families import Key, find_family
+from eigenoptions.envs.found import About, Found, Log, make_found
+from eigenoptions.envs.recognisers import choose_recognition, make_recogniser
+from eigenoptions.envs.sources import count_actions, env_name
+from eigenoptions.envs.tables import place_states
+from eigenoptions.mdp import MDP
+from eigenoptions.options.growing import GrowingArray
+from eigenoptions.options.unknown import GrowingTable, Path
+
+logger = logging.getLogger("eigenoptions")
+
+# How much an untried action promises at an observation, from 0 to 1.
+Promise: TypeAlias = Callable[[Any, int], float]
+
+
+def describe_env(
+    env: gym.Env[Any, Any], key: str | Key | None, seed: int
+) -> About:
+    """Return what is known of an environment that has just been reset."""
+    by = choose_recognition(env, key)
+    family = find_family(env)
+    space = env.observation_space
+    numbers = None
+    coords = None
+    legend = ""
+    if by == "observation" and isinstance(space, Discrete):
+        numbers = (int(space.start), int(space.n))
+        coords, legend = _place_numbers(env.unwrapped, int(space.n))
+    return About(
+        name=env_name(env),
+        n_actions=count_actions(env),
+        by=by,
+        seed=seed,
+        layout=family.identify_layout(env.unwrapped),
+        is_partial_view=isinstance(by, str) and by != family.name,
+        numbers=numbers,
+        coords=coords,
+        legend=legend,
+    )
+
+
+def _place_numbers(unwrapped: Any, n_states: int) -> tuple[IndexArray | None, str]:
+    """Return where a picture shows numbered states, and its legend."""
+    mdp = getattr(unwrapped, "mdp", None)
+    if isinstance(mdp, MDP) and mdp.n_states == n_states:
+        return mdp.coords, mdp.legend
+    return place_states(unwrapped, n_states)
+
+
+@dataclass
+class Rewards:
+    """The rewards so far: which is the most frequent, and whether one stands out."""
+
+    counts: Counter[float]
+    most_frequent: float = 0.0
+    highest: float = -np.inf
+    highest_at_end: float = -np.inf
+
+    def add(self, reward: float, terminated: bool) -> None:
+        """Note the reward of a step."""
+        self.counts[reward] += 1
+        # Of equally frequent rewards the higher one is ordinary.
+        candidates = (self.counts[reward], reward)
+        if candidates > (self.counts[self.most_frequent], self.most_frequent):
+            self.most_frequent = reward
+        self.highest = max(self.highest, reward)
+        if terminated:
+            self.highest_at_end = max(self.highest_at_end, reward)
+
+    @property
+    def stands_out(self) -> bool:
+        """Whether a reward was above the most frequent one.
+
+        Where every step costs something, reaching an end counts, too.
+        """
+        if self.highest > self.most_frequent:
+            return True
+        return self.most_frequent < 0 and self.highest_at_end >= self.most_frequent
+
+
+class Experience:
+    """What was seen of an environment: its table so far, its states and all steps.
+
+    Parameters
+    ----------
+    about : About
+        The environment, and how its states are recognised.
+    promise : callable, default=None
+        ``promise(obs, action)``: how likely an untried action is to show something new,
+        from 0 to 1. None: learned from first tries.
+    max_states : int, default=1000000
+        Most states, of each of which one observation is kept.
+    patience : int, default=3
+        Episodes that end on the way to an untried action until it is given up.
+    """
+
+    def __init__(
+        self,
+        about: About,
+        *,
+        promise: Promise | None = None,
+        max_states: int = 1_000_000,
+        patience: int = 3,
+    ) -> None:
+        self.about = about
+        self.promise = promise
+        self.max_states = max_states
+        self.patience = patience
+        self._forget()
+
+        # One row per step, in the numbers of the table.
+        self._state = GrowingArray(np.int64)
+        self._action = GrowingArray(np.int64)
+        self._next_state = GrowingArray(np.int64)
+        self._reward = GrowingArray(np.float64)
+        self._terminated = GrowingArray(np.bool_)
+        self._truncated = GrowingArray(np.bool_)
+        self._is_first = GrowingArray(np.bool_)
+        self._columns = (
+            self._state,
+            self._action,
+            self._next_state,
+            self._reward,
+            self._terminated,
+            self._truncated,
+            self._is_first,
+        )
+        self.n_steps = 0
+
+    def _forget(self) -> None:
+        """Begin without states, and with all that is derived from steps."""
+        self.table = GrowingTable(self.about.n_actions, max_states=self.max_states)
+        self.numbers: dict[Hashable, int] = {}
+        self.observations: list[Any] = []
+        self.first_visit: list[int] = []
+        self.rewards = Rewards(Counter())
+        self._has_warned = False
+        self._has_given_up = False
+        self._known_at = -1
+        self._is_known = False
+        # How often an episode was cut on the way to an untried action.
+        self._cuts: Counter[tuple[int, int]] = Counter()
+
+    @property
+    def log(self) -> Log:
+        """All steps so far."""
+        n = self.n_steps
+        return Log(
+            state=self._state.values[:n],
+            action=self._action.values[:n],
+            next_state=self._next_state.values[:n],
+            reward=self._reward.values[:n],
+            terminated=self._terminated.values[:n],
+            truncated=self._truncated.values[:n],
+            is_first=self._is_first.values[:n],
+        )
+
+    @property
+    def found(self) -> Found:
+        """What was found so far."""
+        return make_found(
+            self.about,
+            keys=list(self.numbers),
+            observations=self.observations,
+            first_visit=self.first_visit,
+            log=self.log,
+            table=self.table,
+        )
+
+    @property
+    def uses_counts(self) -> bool:
+        """Whether plans are made with probabilities: some action had two outcomes.
+
+        A partial view is no state, so there the last outcome of an action tells more
+        than how often each was seen.
+        """
+        return self.table.is_random and not self.about.is_partial_view
+
+    def add_state(self, key: Hashable, obs: Any, step: int) -> tuple[int, bool]:
+        """Return the number of a state, and whether it is new.
+
+        Parameters
+        ----------
+        key : hashable
+            What identifies the state.
+        obs : object
+            Its observation, which is copied if the state is new.
+        step : int
+            Number of steps until it was seen.
+        """
+        try:
+            number = self.numbers.get(key)
+        except TypeError:
+            raise TypeError(
+                "key(env, obs) must return something hashable (a number, text, or a "
+                f"tuple of them), got {type(key).__name__}"
+            ) from None
+        if number is not None:
+            return number, False
+
+        number = self.table.add_state()
+        # The environment may change its observation in place.
+        self.observations.append(deepcopy(obs))
+        self.first_visit.append(step)
+        self.numbers[key] = number
+        return number, True
+
+    def add_step(
+        self,
+        state: int,
+        action: int,
+        next_state: int,
+        reward: float,
+        *,
+        is_new: bool,
+        is_first: bool,
+        terminated: bool,
+        truncated: bool,
+    ) -> bool:
+        """Add a step; return whether its outcome was a surprise."""
+        # The number of steps comes last: what an interrupt leaves behind is no step.
+        self._state.append(state)
+        self._action.append(action)
+        self._next_state.append(next_state)
+        self._reward.append(reward)
+        self._terminated.append(terminated)
+        self._truncated.append(truncated)
+        self._is_first.append(is_first)
+        self.n_steps += 1
+
+        self.rewards.add(reward, terminated)
+        return self.table.add_step(
+            state, action, next_state, is_new=is_new, terminated=terminated
+        )
+
+    def leave_episode(self, step: int) -> None:
+        """Note that an episode was left after a step, as if it had been truncated."""
+        if not self._terminated.values[step]:
+            self._truncated.values[step] = True
+
+    def is_known(self, state: int) -> bool:
+        """Whether nothing untried is within reach of a state or a start."""
+        # It changes only with a new outcome.
+        n_outcomes = len(self.table.outcomes.row)
+        if self._known_at != n_outcomes:
+            self._known_at = n_outcomes
+            self._is_known = self.table.is_known(state)
+        return self._is_known
+
+    def give_up(self, state: int, action: int) -> None:
+        """Note that an episode was cut on the way to an untried action.
+
+        After some of them the action is given up.
+        """
+        self._cuts[state, action] += 1
+        if self._cuts[state, action] < self.patience:
+            return
+        self.table.give_up(state, action)
+        if not self._has_given_up:
+            self._has_given_up = True
+            logger.warning(
+                "%s: an untried action was given up, because %d episodes were "
+                "truncated on the way to it; a longer time limit "
+                "(gymnasium.make(..., max_episode_steps=...)) would reach it",
+                self.about.name,
+                self.patience,
+            )
+
+    def note_surprise(self) -> None:
+        """Say once that actions have several outcomes."""
+        if self._has_warned or self.about.is_partial_view:
+            return
+        self._has_warned = True
+        logger.warning(
+            "%s: an action had two outcomes in one state, so that the environment is "
+            "random, or its key does not tell states apart; from now on outcomes are "
+            "counted, and actions are tried again",
+            self.about.name,
+        )
+
+    def check_repeats(self, first: int = 500, last: int = 2000) -> None:
+        """Raise ValueError if states hardly repeat, every 500 of the first steps.
+
+        A table of such states is useless. A large environment is told apart by its
+        actions: some of them, such as those that lead back, show nothing new.
+        """
+        is_due = self.n_steps % first == 0 and first <= self.n_steps <= last
+        table = self.table
+        if not is_due or (table.first_tries < 10).any():
+            return
+        share = table.n_states / (self.n_steps + 1)
+        share_by_action = table.wins / table.first_tries
+        if share > 0.95 and share_by_action.min() > 0.95:
+            raise ValueError(
+                f"{100 * share:.0f}% of the observations of {self.about.name} in "
+                f"{self.n_steps} steps were new, but states must repeat: give "
+                "key=, a function key(env, obs) to something coarser (the cell of a "
+                "grid, say), or use discover(env, features=...), which needs no states"
+            )
+
+    def restore(
+        self,
+        keys: list[Hashable],
+        observations: list[Any],
+        first_visit: list[int],
+        log: Log,
+        given_up: list[tuple[int, int]],
+    ) -> None:
+        """Begin anew with states and steps that were recorded before."""
+        self._forget()
+        for column in self._columns:
+            column.truncate(0)
+        self.n_steps = 0
+        for key, obs, step in zip(keys, observations, first_visit, strict=True):
+            self.add_state(key, obs, step)
+
+        is_seen = np.zeros(len(keys), dtype=np.bool_)
+        for row in zip(*(column.tolist() for column in log), strict=True):
+            step = Log(*row)
+            if step.is_first:
+                self.table.add_start(step.state)
+                is_seen[step.state] = True
+            is_new = not is_seen[step.next_state]
+            is_seen[step.next_state] = True
+            self.add_step(
+                step.state,
+                step.action,
+                step.next_state,
+                step.reward,
+                is_new=is_new,
+                is_first=step.is_first,
+                terminated=step.terminated,
+                truncated=step.truncated,
+            )
+        for state, action in given_up:
+            self.table.give_up(state, action)
+
+    def repair(self) -> None:
+        """Derive everything again from the complete steps, after an interrupt."""
+        log = Log(*(column.copy() for column in self.log))
+        n_states = min(len(self.numbers), len(self.observations), len(self.first_visit))
+        given_up = self.table.find_given_up()[:n_states]
+        self.restore(
+            list(self.numbers)[:n_states],
+            self.observations[:n_states],
+            self.first_visit[:n_states],
+            log,
+            [(int(state), int(action)) for state, action in np.argwhere(given_up)],
+        )
+
+
+class Walker:
+    """One agent in an experience: where it is, and where it goes next.
+
+    Parameters
+    ----------
+    experience : Experience
+        What it has seen, perhaps together with others.
+    rng : numpy.random.Generator
+        Decides between equal actions.
+    """
+
+    def __init__(self, experience: Experience, rng: np.random.Generator) -> None:
+        self.experience = experience
+        self.rng = rng
+        self._recogniser = make_recogniser(experience.about.by)
+        # Its state, and the last step it has added; -1: none.
+        self.state = -1
+        self._last_step = -1
+        self._is_first = True
+        # How often the way was lost since the last try.
+        self._n_lost = 0
+        # The way to an untried action, and whether it was taken since the episode began.
+        self._path = Path([], -1)
+        self._began_with_episode = True
+
+    @property
+    def is_in_episode(self) -> bool:
+        """Whether an episode has begun and not ended."""
+        return self.state >= 0
+
+    def begin(self, env: gym.Env[Any, Any], obs: Any) -> None:
+        """Begin an episode; one that has not ended is left."""
+        experience = self.experience
+        if self.is_in_episode and self._last_step >= 0:
+            experience.leave_episode(self._last_step)
+            self._path = Path([], -1)
+        key = self._recogniser.begin(env, obs)
+        self.state, _ = experience.add_state(key, obs, experience.n_steps)
+        experience.table.add_start(self.state)
+        if experience.table.n_starts > 1:
+            # A way through the end of an episode was planned for another start.
+            self._path = Path([], -1)
+        self._last_step = -1
+        self._is_first = True
+        self._began_with_episode = True
+
+    def choose(self) -> int | None:
+        """Return the next action to the unknown, or None where nothing is in reach."""
+        experience = self.experience
+        table = experience.table
+        promise = None
+        if experience.promise is not None:
+            promise = self._ask_promise
+        if experience.uses_counts:
+            return table.choose_action(self.state, self.rng, promise)
+
+        if self._n_lost >= 10:
+            # Views that look alike may send the agent to and fro for ever.
+            self._n_lost = 0
+            return int(self.rng.integers(table.n_actions))
+        if not self._path.actions:
+            self._path = table.find_path(self.state, self.rng, promise)
+            self._began_with_episode = self._is_first
+        if not self._path.actions:
+            return None
+        return self._path.actions[0]
+
+    def _ask_promise(self, state: int, action: int) -> float:
+        """Return what the user's function promises of an action in a state."""
+        promise = self.experience.promise
+        assert promise is not None
+        return float(promise(self.experience.observations[state], action))
+
+    def add(
+        self,
+        env: gym.Env[Any, Any],
+        action: int,
+        obs: Any,
+        reward: float,
+        terminated: bool,
+        truncated: bool,
+    ) -> None:
+        """Add the step that the agent has taken."""
+        experience = self.experience
+        key = self._recogniser.follow(env, obs, action)
+        next_state, is_new = experience.add_state(key, obs, experience.n_steps + 1)
+        is_try = experience.table.is_untried(self.state, action)
+        is_surprise = experience.add_step(
+            self.state,
+            action,
+            next_state,
+            reward,
+            is_new=is_new,
+            is_first=self._is_first,
+            terminated=terminated,
+            truncated=truncated,
+        )
+        if is_surprise:
+            experience.note_surprise()
+            self._n_lost += 1
+        if is_try:
+            self._n_lost = 0
+
+        # The way goes on, unless something is different from what it was planned for.
+        is_planned = bool(self._path.actions) and self._path.actions[0] == action
+        if is_planned:
+            self._path.actions.pop(0)
+        if not is_planned or is_try or is_new or is_surprise:
+            self._path = Path([], -1)
+        elif truncated and not terminated and self._path.actions:
+            if self._began_with_episode:
+                experience.give_up(self._path.last_state, self._path.actions[-1])
+            self._path = Path([], -1)
+
+        self._last_step = experience.n_steps - 1
+        self._is_first = False
+        self.state = next_state
+        if terminated or truncated:
+            self.state = -1

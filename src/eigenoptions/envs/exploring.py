@@ -1,0 +1,391 @@
+"""`explore`: a walk that always goes to what is unknown, without a map in advance.
+
+An untried action of a known state leads to the unknown (`options.unknown`). The walk
+follows the option to it, and derives this option anew after each try, new state or
+surprise. What it returns is the table so far and all steps: data for agents, and a table
+for `discover`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from eigenoptions._types import Progress, Randomness
+from eigenoptions._validation import check_choice, check_int, make_generator
+from eigenoptions.envs.experience import Experience, Promise, Walker, describe_env
+from eigenoptions.envs.families import Key
+from eigenoptions.envs.found import About, Found, Log, unpack_keys, unpack_observations
+from eigenoptions.envs.mazes import MazeEnv
+from eigenoptions.envs.sources import count_actions, make_env
+from eigenoptions.mdp import MDP
+from eigenoptions.options.files import read_arrays
+
+# What may be explored: an id, an environment, a function that makes one, or an MDP.
+Explorable = str | gym.Env[Any, Any] | Callable[[], gym.Env[Any, Any]] | MDP
+
+
+class Explorer:
+    """A walk to the unknown that you can take step by step; `explore` takes many.
+
+    It can be interrupted anywhere: an exception of the environment or Ctrl-C loses no
+    complete step, and `step` then continues with a new episode.
+
+    Parameters
+    ----------
+    env : str, gymnasium.Env, callable or MDP
+        The environment, its id, a function that makes it, or an `MDP`. Its actions must
+        be ``Discrete(n)``, and its states must repeat.
+    key : str or callable, default=None
+        How states are recognised. None: by the observation, and for MiniGrid and BabyAI
+        by their true state. ``"observation"``: also there by the observation, which is
+        the agent's view. ``"pose"``: MiniGrid's pose by dead reckoning, the cell in
+        front and what is carried, from the view and the own actions alone.
+        ``key(env.unwrapped, obs)``: a function to something hashable.
+    seed : int, default=0
+        Seed of `reset`: of every one, if the layout depends on it (MiniGrid), otherwise
+        of the first.
+    rng : int or Generator, default=0
+        Decides between equal actions, and draws what is random in a layout.
+    known : Found, default=None
+        What was found before; the walk continues with it.
+    promise : callable, default=None
+        ``promise(obs, action)``: how likely an untried action is to show something new,
+        from 0 to 1. None: learned from first tries of each action.
+    max_states : int, default=1000000
+        Most states; one observation of each is kept in memory.
+
+    Attributes
+    ----------
+    env : gymnasium.Env
+        The environment.
+    experience : Experience
+        What was seen so far.
+
+    Examples
+    --------
+    >>> import eigenoptions as eo
+    >>> explorer = Explorer(eo.maze("four-rooms"))
+    >>> for _ in range(50):
+    ...     explorer.step()
+    >>> len(explorer.found.seen) > 25
+    True
+    """
+
+    def __init__(
+        self,
+        env: Explorable,
+        *,
+        key: str | Key | None = None,
+        seed: int = 0,
+        rng: Randomness = 0,
+        known: Found | None = None,
+        promise: Promise | None = None,
+        max_states: int = 1_000_000,
+    ) -> None:
+        self.env = make_single_env(env)
+        count_actions(self.env)
+        self._seed = check_int("seed", seed, 0)
+        self._rng = make_generator(rng)
+        self._env_rng, self._walk_rng = self._rng.spawn(2)
+        self._max_states = check_int("max_states", max_states)
+        self._key = key
+        self._known = known
+        self._promise = promise
+        self._is_interrupted = False
+        # Known after the first reset.
+        self._experience: Experience | None = None
+        self._walker: Walker | None = None
+
+    @property
+    def experience(self) -> Experience:
+        """What was seen so far."""
+        if self._experience is None:
+            self._begin_episode()
+        assert self._experience is not None
+        return self._experience
+
+    @property
+    def found(self) -> Found:
+        """What was found so far."""
+        if self._is_interrupted:
+            self._recover()
+        return self.experience.found
+
+    @property
+    def is_known(self) -> bool:
+        """Whether nothing untried is within reach."""
+        if self._walker is None or not self._walker.is_in_episode:
+            return self.experience.is_known(0)
+        return self.experience.is_known(self._walker.state)
+
+    def step(self) -> None:
+        """Take the next step to the unknown, after a reset where an episode ended.
+
+        Where nothing untried is within reach, but something is within reach of a start,
+        a new episode begins. Where all is known, actions are random.
+        """
+        if self._is_interrupted:
+            self._recover()
+        self._is_interrupted = True
+        self._take_step()
+        self._is_interrupted = False
+
+    def _take_step(self) -> None:
+        walker = self._walker
+        if walker is None or not walker.is_in_episode:
+            walker = self._begin_episode()
+
+        action = walker.choose()
+        if action is None and not self.experience.is_known(walker.state):
+            walker = self._begin_episode()
+            action = walker.choose()
+        if action is None:
+            action = int(self._walk_rng.integers(self.experience.about.n_actions))
+
+        obs, reward, terminated, truncated, _ = self.env.step(action)
+        walker.add(
+            self.env, action, obs, float(reward), bool(terminated), bool(truncated)
+        )
+        self.experience.check_repeats()
+
+    def _recover(self) -> None:
+        """Return to the complete steps; the next one begins an episode."""
+        if self._experience is not None:
+            self._experience.repair()
+        self._walker = None
+        self._is_interrupted = False
+
+    def _begin_episode(self) -> Walker:
+        """Reset the environment, in the layout of the seed."""
+        experience = self._experience
+        if experience is None or experience.about.layout is not None:
+            obs, _ = self.env.reset(seed=self._seed)
+        else:
+            obs, _ = self.env.reset()
+
+        if experience is None:
+            about = describe_env(self.env, self._key, self._seed)
+            experience = Experience(
+                about, promise=self._promise, max_states=self._max_states
+            )
+            if self._known is not None:
+                restore(experience, self._known)
+            self._experience = experience
+        if experience.about.layout is not None:
+            # From here on, each episode draws numbers of its own.
+            self.env.unwrapped.np_random = self._env_rng
+        if self._walker is None:
+            self._walker = Walker(experience, self._walk_rng)
+        self._walker.begin(self.env, obs)
+        return self._walker
+
+
+def explore(
+    env: Explorable,
+    steps: int,
+    *,
+    until: str | Callable[[Found], bool] | None = None,
+    key: str | Key | None = None,
+    seed: int = 0,
+    rng: Randomness = 0,
+    known: Found | None = None,
+    progress: Progress | None = None,
+) -> Found:
+    """Explore an environment of which nothing is known, and return what was found.
+
+    The walk always takes the option to the unknown: an untried action promises a new
+    state, as often as first tries of this action have shown one. It needs states that
+    repeat and actions that are numbers, and no reward.
+
+    Parameters
+    ----------
+    env : str, gymnasium.Env, callable or MDP
+        The environment, its id, a function that makes it, or an `MDP`.
+    steps : int
+        Most steps of the walk. Every one counts; resets do not.
+    until : str or callable, default=None
+        When to stop before. ``"reward"``: when a reward above the most frequent one was
+        received, or, where every step costs the same, when an episode ended; from the
+        20th step on. ``"known"``: when nothing within reach is untried. Or a function of
+        `Found`, which is asked every 100 steps. None: never.
+    key : str or callable, default=None
+        How states are recognised. None: by the observation, and for MiniGrid and BabyAI
+        by their true state. ``"observation"``: also there by the observation, which is
+        the agent's view. ``"pose"``: MiniGrid's pose by dead reckoning, the cell in
+        front and what is carried, from the view and the own actions alone.
+        ``key(env.unwrapped, obs)``: a function to something hashable.
+    seed : int, default=0
+        Seed of `reset`: of every one, if the layout depends on it (MiniGrid), otherwise
+        of the first.
+    rng : int or Generator, default=0
+        Decides between equal actions, and draws what is random in a layout.
+    known : Found, default=None
+        What was found before. The walk continues with it, and the result holds both.
+    progress : callable, default=None
+        Called as ``progress(done, steps)``.
+
+    Returns
+    -------
+    Found
+        The table so far (`mdp`), all steps (`transitions`), and what was rewarded.
+
+    Raises
+    ------
+    ValueError
+        If states hardly repeat, within the first 2,000 steps.
+
+    Notes
+    -----
+    An exception, also that of Ctrl-C, has what was found so far as its attribute
+    `found`, and you can continue with ``known=error.found``.
+
+    Examples
+    --------
+    >>> import eigenoptions as eo
+    >>> found = explore(eo.maze("four-rooms"), 1000, until="reward")
+    >>> found.mdp.goal, len(found.rewarded)
+    (103, 1)
+    >>> eo.discover(found, n_options=2)
+    OptionSet(2 options on 104 states: e2+, e2-)
+    """
+    steps = check_int("steps", steps)
+    if until is not None and not callable(until):
+        check_choice("until", until, ("reward", "known"))
+    explorer = Explorer(env, key=key, seed=seed, rng=rng, known=known)
+    try:
+        for step in range(1, steps + 1):
+            explorer.step()
+            if progress is not None:
+                progress(step, steps)
+            if _is_enough(explorer, until):
+                break
+        return explorer.found
+    except BaseException as error:
+        _attach_found(error, explorer)
+        raise
+    finally:
+        if not isinstance(env, gym.Env):
+            explorer.env.close()
+
+
+def _is_enough(explorer: Explorer, until: str | Callable[[Found], bool] | None) -> bool:
+    """Return whether the walk may stop."""
+    experience = explorer.experience
+    if until is None:
+        return False
+    if until == "reward":
+        # Of a few rewards none is the most frequent.
+        return experience.n_steps >= 20 and experience.rewards.stands_out
+    if until == "known":
+        return explorer.is_known
+    assert callable(until)
+    return experience.n_steps % 100 == 0 and bool(until(explorer.found))
+
+
+def _attach_found(error: BaseException, explorer: Explorer) -> None:
+    """Let an exception carry what was found so far."""
+    found = explorer.found
+    error.found = found  # type: ignore[attr-defined]
+    error.add_note(
+        f"{found!r} is the attribute `found` of this exception: "
+        "explore(env, steps, known=error.found) continues"
+    )
+
+
+def make_single_env(env: Explorable) -> gym.Env[Any, Any]:
+    """Return the environment of an id, a function, an MDP, or the environment itself."""
+    if isinstance(env, MDP):
+        return MazeEnv(env)
+    if not isinstance(env, gym.Env) and callable(env):
+        return env()
+    return make_env(env)
+
+
+def restore(experience: Experience, found: Found) -> None:
+    """Begin an experience with what was found before."""
+    about = experience.about
+    if found.about.layout != about.layout or found.about.n_actions != about.n_actions:
+        raise ValueError(
+            f"known={found!r} belongs to another environment or layout than "
+            f"{about.name}: give the environment and the seed it was found with"
+        )
+    place = np.zeros(found.mdp.n_states, dtype=np.int64)
+    place[found.seen] = np.arange(len(found.seen))
+    numbers = found.numbers
+    log = Log(
+        state=place[numbers.obs],
+        action=numbers.action,
+        next_state=place[numbers.next_obs],
+        reward=numbers.reward,
+        terminated=numbers.terminated,
+        truncated=numbers.truncated,
+        is_first=found.is_first,
+    )
+    given_up = np.argwhere(found.given_up[found.seen])
+    experience.restore(
+        [found.states[number] for number in found.seen.tolist()],
+        list(found.observations),
+        found.first_visit[found.seen].tolist(),
+        log,
+        [(int(state), int(action)) for state, action in given_up],
+    )
+
+
+def load_found(path: str | Path, *, key: Key | None = None) -> Found:
+    """Read what `Found.save` wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    key : callable, default=None
+        The function ``key(env, obs)`` with which it was found, if it was one of yours.
+
+    Examples
+    --------
+    >>> import pathlib
+    >>> import tempfile
+    >>> import eigenoptions as eo
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> file = pathlib.Path(folder.name) / "found.safetensors"
+    >>> eo.explore(eo.maze("S..G"), 50, until="known").save(file)
+    >>> load_found(file).mdp
+    MDP(MazeEnv: 4 states, 4 actions, deterministic, start 0, goal 3)
+    >>> folder.cleanup()
+    """
+    header, arrays = read_arrays(path)
+    if header["kind"] != "found":
+        raise ValueError(f"{path} holds {header['kind']}, not what explore found")
+    by = header["by"]
+    if by is None and key is None:
+        raise ValueError(
+            f"{path} was found with a key of yours: give it again, "
+            "load_found(path, key=...)"
+        )
+    numbers = header["numbers"]
+    about = About(
+        name=header["name"],
+        n_actions=header["n_actions"],
+        by=by if key is None else key,
+        seed=header["seed"],
+        layout=header["layout"],
+        is_partial_view=header["is_partial_view"],
+        numbers=None if numbers is None else (numbers[0], numbers[1]),
+        coords=arrays.get("coords"),
+        legend=header["legend"],
+    )
+    experience = Experience(about)
+    given_up = np.argwhere(arrays["given_up"])
+    experience.restore(
+        unpack_keys(arrays["keys"]),
+        unpack_observations(arrays),
+        arrays["first_visit"].tolist(),
+        Log(*(arrays[name] for name in Log._fields)),
+        [(int(state), int(action)) for state, action in given_up],
+    )
+    return experience.found

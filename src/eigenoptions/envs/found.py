@@ -1,0 +1,506 @@
+"""`Found`: what `explore` found, as a record."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import dijkstra
+
+from eigenoptions._text import count_noun, printable
+from eigenoptions._types import BoolArray, FloatArray, IndexArray
+from eigenoptions._validation import Record, readonly
+from eigenoptions.data import Transitions
+from eigenoptions.envs.families import Key, families
+from eigenoptions.mdp import MDP
+from eigenoptions.mdp.chains import uniform_walk
+from eigenoptions.options import Option, Purpose
+from eigenoptions.options.files import Arrays, write_arrays
+from eigenoptions.options.solver import solve
+from eigenoptions.options.unknown import GrowingTable
+
+
+@dataclass(frozen=True, eq=False)
+class About:
+    """What is known of an environment before the first step.
+
+    Parameters
+    ----------
+    name : str
+        Its id.
+    n_actions : int
+        Number of actions.
+    by : str or callable
+        How states are recognised: ``"observation"``, ``"minigrid"``, ``"pose"``, or a
+        key of the user.
+    seed : int
+        Seed of the resets.
+    layout : str or None
+        What distinguishes layouts of one id; None where there is only one.
+    is_partial_view : bool
+        Whether states are recognised by a view that does not show all of the state.
+    numbers : tuple of int or None
+        The first number and how many there are, where observations are numbers.
+    coords : ndarray of shape (S, 2) or None
+        Where a picture shows numbered states.
+    legend : str
+        What the picture does not show.
+    """
+
+    name: str
+    n_actions: int
+    by: str | Key
+    seed: int
+    layout: str | None = None
+    is_partial_view: bool = False
+    numbers: tuple[int, int] | None = None
+    coords: IndexArray | None = None
+    legend: str = ""
+
+
+class Log(NamedTuple):
+    """All steps, one row each: arrays, or the entries of a single step."""
+
+    state: Any
+    action: Any
+    next_state: Any
+    reward: Any
+    terminated: Any
+    truncated: Any
+    is_first: Any
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Found(Record):
+    """What `explore` found: the table so far, and all steps. Its arrays are read-only.
+
+    States have the numbers of `mdp`. Numbered observations keep theirs; other states are
+    numbered in the order of their first visit.
+
+    Parameters
+    ----------
+    about : About
+        The environment, and how its states are recognised.
+    mdp : MDP
+        The table so far. An end is absorbing, and an untried action stays put.
+    numbers : Transitions
+        All steps as numbers of states.
+    seen : ndarray of int
+        The states that were seen, in the order of their first visit.
+    observations : sequence
+        One observation of each seen state, in the same order.
+    first_visit : ndarray of int of shape (S,)
+        Number of steps until each state was seen; -1 where it was not.
+    untried : ndarray of bool of shape (S, A)
+        Which actions were never taken in states that were seen. None of an end counts.
+    given_up : ndarray of bool of shape (S, A)
+        Which of them were given up, because episodes are too short to reach them.
+    is_first : ndarray of bool of shape (N,)
+        Which steps are the first of an episode.
+
+    Examples
+    --------
+    >>> import eigenoptions as eo
+    >>> found = eo.explore(eo.maze("S..G"), 100, until="reward")
+    >>> found.rewarded.tolist(), found.mdp.goal
+    ([3], 3)
+    >>> found.option().policy.tolist()
+    [1, 1, 1, -1]
+    >>> found.distances.tolist()
+    [3.0, 2.0, 1.0, 0.0]
+    """
+
+    about: About
+    mdp: MDP
+    numbers: Transitions
+    seen: IndexArray
+    observations: Sequence[Any]
+    first_visit: NDArray[np.int64]
+    untried: BoolArray
+    given_up: BoolArray
+    is_first: BoolArray
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray):
+                object.__setattr__(self, field.name, readonly(value))
+
+    @property
+    def n_steps(self) -> int:
+        """Number of steps."""
+        return len(self.numbers)
+
+    @property
+    def states(self) -> Sequence[Any]:
+        """What identifies each state of `mdp`: its key, or its number."""
+        return self.mdp.states or ()
+
+    @cached_property
+    def transitions(self) -> Transitions:
+        """All steps with observations, rewards, and how episodes ended.
+
+        Observations that are not arrays, such as dicts, are entries of an array of
+        objects. Each is that of the first visit to its state.
+        """
+        observations = _stack(self.observations)
+        place = np.zeros(self.mdp.n_states, dtype=np.int64)
+        place[self.seen] = np.arange(len(self.seen))
+        return Transitions(
+            obs=observations[place[self.numbers.obs]],
+            action=self.numbers.action,
+            next_obs=observations[place[self.numbers.next_obs]],
+            terminated=self.numbers.terminated,
+            reward=self.numbers.reward,
+            truncated=self.numbers.truncated,
+        )
+
+    @cached_property
+    def ordinary_reward(self) -> float:
+        """The most frequent reward; of equally frequent ones the highest."""
+        rewards, counts = np.unique(self._rewards, return_counts=True)
+        if not len(rewards):
+            return 0.0
+        return float(rewards[counts == counts.max()][-1])
+
+    @property
+    def reward_rule(self) -> str:
+        """Which states count as rewarded."""
+        above = f"a reward above {self.ordinary_reward:g}"
+        if self.ordinary_reward < 0 and not self._is_above.any():
+            return f"the end of an episode (no step gave {above})"
+        return above
+
+    @cached_property
+    def rewarded(self) -> IndexArray:
+        """States where a reward above the most frequent one was received.
+
+        Where every step costs something and none gives more, those are states where an
+        episode ended and the last step did not cost more.
+        """
+        is_rewarded = self._is_above
+        if self.ordinary_reward < 0 and not is_rewarded.any():
+            is_cheap = self._rewards >= self.ordinary_reward
+            is_rewarded = self.numbers.terminated & is_cheap
+        return readonly(np.unique(self.numbers.next_obs[is_rewarded]))
+
+    @property
+    def _rewards(self) -> FloatArray:
+        rewards = self.numbers.reward
+        assert rewards is not None
+        return rewards
+
+    @property
+    def _is_above(self) -> BoolArray:
+        """``(N,)`` which steps gave more than the most frequent reward."""
+        is_above: BoolArray = self._rewards > self.ordinary_reward
+        return is_above
+
+    @cached_property
+    def distances(self) -> FloatArray:
+        """``(S,)`` fewest steps to what was rewarded; inf where no known way leads."""
+        self._check_rewarded()
+        moves = uniform_walk(self.mdp)
+        steps = dijkstra(moves.T, indices=self.rewarded, unweighted=True, min_only=True)
+        return readonly(steps, np.float64)
+
+    def potential(self) -> StatePotential:
+        """Return minus the distance to what was rewarded, for `ShapedReward`.
+
+        It is scaled to 0 (farthest, or no known way) to 1 (rewarded), so that it
+        resembles the value of a state.
+
+        Examples
+        --------
+        >>> import eigenoptions as eo
+        >>> env = eo.envs.MazeEnv("S..G")
+        >>> found = eo.explore(env, 100, until="reward")
+        >>> shaped = eo.ShapedReward(env, found.potential(), gamma=1.0)
+        >>> start = shaped.reset()
+        >>> round(shaped.step(1)[1], 3)
+        0.333
+        """
+        distances = self.distances
+        is_known = np.isfinite(distances)
+        farthest = max(float(distances[is_known].max()), 1.0)
+        values = np.where(is_known, 1.0 - distances / farthest, 0.0)
+        return StatePotential(self, readonly(values))
+
+    def option(self) -> Option:
+        """Return the way to what was rewarded: a shortest path where moves are certain.
+
+        It acts on the numbers of states of `mdp`.
+        """
+        self._check_rewarded()
+        potential = np.zeros(self.mdp.n_states)
+        potential[self.rewarded] = 1.0
+        goal = None
+        if len(self.rewarded) == 1:
+            goal = int(self.rewarded[0])
+        purpose = Purpose(potential, "rewarded", goal=goal, exact=True)
+        # So close to 1 that the goal matters everywhere.
+        gamma = 1.0 - 1.0 / (10.0 + self.mdp.n_states)
+        return solve(self.mdp, purpose, gamma)[0]
+
+    def _check_rewarded(self) -> None:
+        if not len(self.rewarded):
+            raise ValueError(
+                f"nothing was rewarded in {count_noun(self.n_steps, 'step')}: explore "
+                'further, explore(env, steps, known=found, until="reward")'
+            )
+
+    def save(self, path: str | Path) -> None:
+        """Write a safetensors file, completely or not at all; `load_found` reads it.
+
+        Keys of states must be numbers, text or tuples of them. A function that you gave
+        as `key` is not written: give it again to `load_found`.
+        """
+        about = self.about
+        header = {
+            "name": about.name,
+            "n_actions": about.n_actions,
+            "by": about.by if isinstance(about.by, str) else None,
+            "seed": about.seed,
+            "layout": about.layout,
+            "is_partial_view": about.is_partial_view,
+            "numbers": about.numbers,
+            "legend": about.legend,
+        }
+        keys = [self.states[number] for number in self.seen.tolist()]
+        try:
+            text = json.dumps(keys)
+        except TypeError:
+            raise ValueError(
+                "keys must be numbers, text or tuples of them to be saved, got "
+                f"{keys[0]!r}"
+            ) from None
+
+        place = np.zeros(self.mdp.n_states, dtype=np.int64)
+        place[self.seen] = np.arange(len(self.seen))
+        arrays: Arrays = {
+            "keys": np.frombuffer(text.encode(), dtype=np.uint8),
+            "first_visit": self.first_visit[self.seen],
+            "given_up": self.given_up[self.seen].astype(np.uint8),
+            "state": place[self.numbers.obs],
+            "action": self.numbers.action,
+            "next_state": place[self.numbers.next_obs],
+            "reward": self._rewards,
+            "terminated": self.numbers.terminated,
+            "truncated": np.asarray(self.numbers.truncated),
+            "is_first": self.is_first,
+        }
+        if about.coords is not None:
+            arrays["coords"] = about.coords
+        arrays |= pack_observations(self.observations)
+        write_arrays(path, "found", header, arrays)
+
+    def __repr__(self) -> str:
+        n_untried = int(self.untried.sum())
+        untried = "no action untried"
+        if n_untried:
+            n_pairs = len(self.seen) * self.about.n_actions
+            untried = f"{n_untried:,} of {n_pairs:,} actions untried"
+        rewarded = f"nothing rewarded ({self.reward_rule})"
+        if len(self.rewarded):
+            states = count_noun(len(self.rewarded), "state")
+            rewarded = f"{states} rewarded ({self.reward_rule})"
+        return (
+            f"Found({printable(self.about.name)}: {len(self.seen):,} states in "
+            f"{self.n_steps:,} steps, {untried}, {rewarded})"
+        )
+
+
+class StatePotential:
+    """A number for each state that was found, for `ShapedReward`.
+
+    Parameters
+    ----------
+    found : Found
+        How states are recognised.
+    values : ndarray of shape (S,)
+        The potential of each state; others have the lowest.
+    """
+
+    def __init__(self, found: Found, values: FloatArray) -> None:
+        self.found = found
+        self.values = values
+        self.lowest = float(values.min())
+
+    def __call__(self, obs: Any) -> float:
+        """Return the potential at an observation that identifies its state."""
+        about = self.found.about
+        if about.by != "observation":
+            raise ValueError(
+                f"states of {about.name} are recognised by more than their "
+                "observation: pass this potential to ShapedReward"
+            )
+        return self.evaluate(families.find("observation").identify_state(None, obs))
+
+    def evaluate(self, key: Hashable) -> float:
+        """Return the potential of the state with a key."""
+        number = self._numbers.get(key)
+        if number is None:
+            return self.lowest
+        return float(self.values[number])
+
+    @cached_property
+    def _numbers(self) -> dict[Hashable, int]:
+        return {key: number for number, key in enumerate(self.found.states)}
+
+
+def make_found(
+    about: About,
+    *,
+    keys: list[Hashable],
+    observations: list[Any],
+    first_visit: list[int],
+    log: Log,
+    table: GrowingTable,
+) -> Found:
+    """Return the record of what was found, in the numbers of its MDP."""
+    seen = np.arange(len(keys))
+    n_states = len(keys)
+    states: Sequence[Any] = keys
+    if about.numbers is not None:
+        low, n_states = about.numbers
+        seen = np.array(keys, dtype=np.int64) - low
+        if seen.min() < 0 or seen.max() >= n_states:
+            raise ValueError(
+                f"{about.name} has observations outside of its space: correct that space"
+            )
+        states = range(low, low + n_states)
+
+    numbers = Transitions(
+        obs=seen[log.state],
+        action=log.action,
+        next_obs=seen[log.next_state],
+        terminated=log.terminated,
+        reward=log.reward,
+        truncated=log.truncated,
+    )
+    untried = np.zeros((n_states, about.n_actions), dtype=np.bool_)
+    untried[seen] = table.find_untried()
+    given_up = np.zeros_like(untried)
+    given_up[seen] = table.find_given_up()
+    visits = np.full(n_states, -1)
+    visits[seen] = first_visit
+
+    found = Found(
+        about=about,
+        mdp=_make_mdp(about, table, seen, states),
+        numbers=numbers,
+        seen=seen,
+        observations=tuple(observations),
+        first_visit=visits,
+        untried=untried,
+        given_up=given_up,
+        is_first=log.is_first,
+    )
+    if len(found.rewarded) == 1:
+        mdp = found.mdp.with_task(goal=int(found.rewarded[0]))
+        object.__setattr__(found, "mdp", mdp)
+    return found
+
+
+def _make_mdp(
+    about: About, table: GrowingTable, seen: IndexArray, states: Sequence[Any]
+) -> MDP:
+    """Return the table so far with the numbers of the environment."""
+    coords = about.coords
+    legend = about.legend
+    if about.numbers is None and isinstance(about.by, str) and about.by in families.names():
+        coords, legend = families.find(about.by).place_states(states)
+
+    recognition = {
+        "by": about.by,
+        "seed": about.seed,
+        "layout": about.layout,
+        "partial": True,
+    }
+    starts = table.starts
+    start = max(starts, key=lambda state: starts[state]) if starts else 0
+    return table.to_mdp(
+        numbers=seen,
+        n_states=len(states),
+        start=int(seen[start]),
+        name=about.name,
+        coords=coords,
+        legend=legend,
+        states=states,
+        # Where numbers begin at 0, an observation is the number of the state.
+        recognition=None if about.numbers and about.numbers[0] == 0 else recognition,
+    )
+
+
+def _stack(observations: Sequence[Any]) -> NDArray[Any]:
+    """Return observations as rows of an array, of objects where they are no arrays."""
+    first = observations[0]
+    if isinstance(first, np.ndarray | np.generic | int | float):
+        return np.array(observations)
+    rows = np.empty(len(observations), dtype=object)
+    for number, obs in enumerate(observations):
+        rows[number] = obs
+    return rows
+
+
+def pack_observations(observations: Sequence[Any], name: str = "obs") -> Arrays:
+    """Return observations as arrays of a file: numbers as they are, the rest as JSON.
+
+    Examples
+    --------
+    >>> sorted(pack_observations([{"cell": np.array([1, 2]), "mission": "go"}]))
+    ['obs/cell', 'obs/mission:json']
+    """
+    first = observations[0]
+    if isinstance(first, dict):
+        arrays: Arrays = {}
+        for part in first:
+            column = [obs[part] for obs in observations]
+            arrays |= pack_observations(column, f"{name}/{part}")
+        return arrays
+    if isinstance(first, np.ndarray | np.generic | int | float):
+        return {name: np.array(observations)}
+    text = json.dumps(list(observations), default=_to_plain)
+    return {f"{name}:json": np.frombuffer(text.encode(), dtype=np.uint8)}
+
+
+def _to_plain(value: Any) -> Any:
+    """Return an array or a number of NumPy as JSON holds it."""
+    return value.tolist()
+
+
+def unpack_observations(arrays: Arrays, name: str = "obs") -> list[Any]:
+    """Return the observations that `pack_observations` made arrays of."""
+    if name in arrays:
+        stacked = arrays[name]
+        return list(stacked) if stacked.ndim > 1 else stacked.tolist()
+    if f"{name}:json" in arrays:
+        text = arrays[f"{name}:json"].tobytes()
+        return [_to_tuples(obs) for obs in json.loads(text)]
+
+    parts = []
+    for array_name in arrays:
+        if array_name.startswith(f"{name}/"):
+            part = array_name.removeprefix(f"{name}/").partition("/")[0]
+            parts.append(part.removesuffix(":json"))
+    columns = {part: unpack_observations(arrays, f"{name}/{part}") for part in parts}
+    rows = zip(*columns.values(), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def unpack_keys(array: NDArray[np.uint8]) -> list[Hashable]:
+    """Return the keys of states that a file holds as JSON."""
+    return [_to_tuples(key) for key in json.loads(array.tobytes())]
+
+
+def _to_tuples(value: Any) -> Any:
+    """Return lists of JSON as tuples, so that they can be hashed."""
+    if isinstance(value, list):
+        return tuple(_to_tuples(part) for part in value)
+    return value
