@@ -57,12 +57,13 @@ def discover(
     ----------
     source : object
         An `MDP`; whatever `maze` accepts (a name, the text of a map, a path); a
-        Gymnasium environment, its id or a function that creates it; or whatever
-        `Transitions.of` accepts (arrays, dicts, replay buffers, Minari data sets).
+        Gymnasium environment, its id or a function that creates it; what `explore`
+        found; or whatever `Transitions.of` accepts (arrays, dicts, replay buffers,
+        Minari data sets).
 
         A finite environment is read exactly: from its table, or by a search of its
-        states if it is deterministic (of one with many states and Dict observations,
-        the first 20,000). Others are sampled by a random walk, and so is any
+        states if it is deterministic (of one with more than 20,000 states and Dict
+        observations, those that `explore` finds in 20,000 steps). Others are sampled by a random walk, and so is any
         environment for which you give `steps` or `features`. What was done is logged
         and recorded in ``provenance["source"]``: "table", "explored" or "samples".
         Samples of numbered states give an `OptionSet`, other observations a
@@ -116,6 +117,7 @@ def discover(
         return discover_table(source, request, {"source": "table"})
 
     # Imported here: environments take a tenth of a second, and an MDP needs none.
+    from eigenoptions.discovery.from_found import discover_found
     from eigenoptions.discovery.from_samples import discover_samples
     from eigenoptions.discovery.samples import Samples
     from eigenoptions.discovery.sources import read_source
@@ -124,6 +126,8 @@ def discover(
     request = read.request
     if isinstance(read.data, Samples):
         options = discover_samples(read.data, request)
+    elif not isinstance(read.data, MDP):
+        options = discover_found(read.data, request)
     else:
         options = discover_table(
             read.data,

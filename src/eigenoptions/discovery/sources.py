@@ -1,4 +1,4 @@
-"""What `discover` may be given: mazes, environments and recorded data."""
+"""What `discover` may be given: mazes, environments, what was found, recorded data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from eigenoptions.discovery.samples import (
     sample_environment,
 )
 from eigenoptions.discovery.tables import Request
+from eigenoptions.envs.exploring import explore
 from eigenoptions.envs.finite import mdp_from_table, try_search
+from eigenoptions.envs.found import Found
 from eigenoptions.envs.sources import (
     count_actions,
     env_name,
@@ -36,8 +38,8 @@ class ReadSource:
 
     Attributes
     ----------
-    data : MDP or Samples
-        The table, or what was sampled.
+    data : MDP, Samples or Found
+        The table, what was sampled, or what `explore` found.
     kind : str
         Where it comes from: "table", "explored" or "samples".
     request : Request
@@ -46,7 +48,7 @@ class ReadSource:
         Whether the table is that of an environment, not of a maze.
     """
 
-    data: MDP | Samples
+    data: MDP | Samples | Found
     kind: str
     request: Request
     is_environment: bool
@@ -60,6 +62,10 @@ def read_source(source: Any, request: Request) -> ReadSource:
         source = maze(source, rng=request.rng)
     if isinstance(source, MDP) and not wants_samples:
         return ReadSource(source, "table", request, is_environment=False)
+    if isinstance(source, Found) and not wants_samples:
+        return ReadSource(source, "explored", request, is_environment=True)
+    if isinstance(source, Found):
+        source = source.transitions
 
     # Trained features have a number of their own, and an MDP has all of its options.
     if not isinstance(source, MDP) and request.settings.get("features") != "deep":
@@ -123,8 +129,8 @@ def read_environment(
 
     To be sampled is one with continuous observations, one that cannot be copied or is
     not repeatable, and one that has too many states. Of one with too many states whose
-    observations are not arrays, which cannot be sampled, the part that was found is
-    taken.
+    observations are not arrays, which cannot be sampled, the part is taken that
+    `explore` finds in `max_states` steps.
 
     Parameters
     ----------
@@ -195,7 +201,13 @@ def _search_states(
         if isinstance(problem, ValueError):
             raise problem
         raise ValueError(problem)
+    part = explore(env, max_states, progress=progress).mdp
     logger.warning(
-        "%s has more states: options are of the %d found first", name, mdp.n_states
+        "%s has more than %d states: options are of the %d that explore found in %d "
+        "steps; found = explore(env, steps) and discover(found) take more",
+        name,
+        max_states,
+        part.n_states,
+        max_states,
     )
-    return mdp
+    return part

@@ -19,7 +19,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Discrete
 
-from eigenoptions._types import FloatArray, IndexArray
+from eigenoptions._types import IndexArray
 from eigenoptions.envs.families import Key, find_family
 from eigenoptions.envs.found import About, Found, Log, make_found
 from eigenoptions.envs.recognisers import choose_recognition, make_recogniser
@@ -35,9 +35,7 @@ logger = logging.getLogger("eigenoptions")
 Promise: TypeAlias = Callable[[Any, int], float]
 
 
-def describe_env(
-    env: gym.Env[Any, Any], key: str | Key | None, seed: int
-) -> About:
+def describe_env(env: gym.Env[Any, Any], key: str | Key | None, seed: int) -> About:
     """Return what is known of an environment that has just been reset."""
     by = choose_recognition(env, key)
     family = find_family(env)
@@ -278,6 +276,7 @@ class Experience:
         if self._cuts[state, action] < self.patience:
             return
         self.table.give_up(state, action)
+        self._known_at = -1
         if not self._has_given_up:
             self._has_given_up = True
             logger.warning(
@@ -300,19 +299,34 @@ class Experience:
             self.about.name,
         )
 
-    def check_repeats(self, first: int = 500, last: int = 2000) -> None:
-        """Raise ValueError if states hardly repeat, every 500 of the first steps.
+    @property
+    def is_suspicious(self) -> bool:
+        """Whether hardly any state has repeated in the first 2,000 steps."""
+        share_of_new = self.table.n_states / (self.n_steps + 1)
+        return 200 <= self.n_steps <= 2000 and share_of_new > 0.95
+
+    def find_neglected_action(self) -> int | None:
+        """Return an action to be tried before states can be said not to repeat.
+
+        None where every action was tried ten times, or where states repeat.
+        """
+        if not self.is_suspicious:
+            return None
+        action = int(self.table.first_tries.argmin())
+        return action if self.table.first_tries[action] < 10 else None
+
+    def check_repeats(self) -> None:
+        """Raise ValueError if states hardly repeat.
 
         A table of such states is useless. A large environment is told apart by its
         actions: some of them, such as those that lead back, show nothing new.
         """
-        is_due = self.n_steps % first == 0 and first <= self.n_steps <= last
         table = self.table
-        if not is_due or (table.first_tries < 10).any():
+        if not self.is_suspicious or table.first_tries.min() < 10:
             return
-        share = table.n_states / (self.n_steps + 1)
         share_by_action = table.wins / table.first_tries
-        if share > 0.95 and share_by_action.min() > 0.95:
+        if share_by_action.min() > 0.95:
+            share = table.n_states / (self.n_steps + 1)
             raise ValueError(
                 f"{100 * share:.0f}% of the observations of {self.about.name} in "
                 f"{self.n_steps} steps were new, but states must repeat: give "
@@ -338,21 +352,21 @@ class Experience:
 
         is_seen = np.zeros(len(keys), dtype=np.bool_)
         for row in zip(*(column.tolist() for column in log), strict=True):
-            step = Log(*row)
-            if step.is_first:
-                self.table.add_start(step.state)
-                is_seen[step.state] = True
-            is_new = not is_seen[step.next_state]
-            is_seen[step.next_state] = True
+            entry = Log(*row)
+            if entry.is_first:
+                self.table.add_start(entry.state)
+                is_seen[entry.state] = True
+            is_new = not is_seen[entry.next_state]
+            is_seen[entry.next_state] = True
             self.add_step(
-                step.state,
-                step.action,
-                step.next_state,
-                step.reward,
+                entry.state,
+                entry.action,
+                entry.next_state,
+                entry.reward,
                 is_new=is_new,
-                is_first=step.is_first,
-                terminated=step.terminated,
-                truncated=step.truncated,
+                is_first=entry.is_first,
+                terminated=entry.terminated,
+                truncated=entry.truncated,
             )
         for state, action in given_up:
             self.table.give_up(state, action)
@@ -424,6 +438,9 @@ class Walker:
         promise = None
         if experience.promise is not None:
             promise = self._ask_promise
+        neglected = experience.find_neglected_action()
+        if neglected is not None:
+            return neglected
         if experience.uses_counts:
             return table.choose_action(self.state, self.rng, promise)
 

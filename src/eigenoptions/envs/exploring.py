@@ -117,6 +117,11 @@ class Explorer:
         return self.experience.found
 
     @property
+    def has_steps(self) -> bool:
+        """Whether a step was taken, or is known from before."""
+        return self._experience is not None and self._experience.n_steps > 0
+
+    @property
     def is_known(self) -> bool:
         """Whether nothing untried is within reach."""
         if self._walker is None or not self._walker.is_in_episode:
@@ -249,7 +254,7 @@ def explore(
     >>> import eigenoptions as eo
     >>> found = explore(eo.maze("four-rooms"), 1000, until="reward")
     >>> found.mdp.goal, len(found.rewarded)
-    (103, 1)
+    (9, 1)
     >>> eo.discover(found, n_options=2)
     OptionSet(2 options on 104 states: e2+, e2-)
     """
@@ -288,7 +293,9 @@ def _is_enough(explorer: Explorer, until: str | Callable[[Found], bool] | None) 
 
 
 def _attach_found(error: BaseException, explorer: Explorer) -> None:
-    """Let an exception carry what was found so far."""
+    """Let an exception carry what was found so far, if there is any."""
+    if not explorer.has_steps:
+        return
     found = explorer.found
     error.found = found  # type: ignore[attr-defined]
     error.add_note(

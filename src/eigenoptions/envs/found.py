@@ -332,15 +332,10 @@ class StatePotential:
         self.values = values
         self.lowest = float(values.min())
 
-    def __call__(self, obs: Any) -> float:
-        """Return the potential at an observation that identifies its state."""
-        about = self.found.about
-        if about.by != "observation":
-            raise ValueError(
-                f"states of {about.name} are recognised by more than their "
-                "observation: pass this potential to ShapedReward"
-            )
-        return self.evaluate(families.find("observation").identify_state(None, obs))
+    @property
+    def by(self) -> str | Key:
+        """How states are recognised."""
+        return self.found.about.by
 
     def evaluate(self, key: Hashable) -> float:
         """Return the potential of the state with a key."""
@@ -414,7 +409,11 @@ def _make_mdp(
     """Return the table so far with the numbers of the environment."""
     coords = about.coords
     legend = about.legend
-    if about.numbers is None and isinstance(about.by, str) and about.by in families.names():
+    if (
+        about.numbers is None
+        and isinstance(about.by, str)
+        and about.by in families.names()
+    ):
         coords, legend = families.find(about.by).place_states(states)
 
     recognition = {

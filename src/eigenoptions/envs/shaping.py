@@ -11,6 +11,8 @@ from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import ArrayLike
 
 from eigenoptions._validation import check_float
+from eigenoptions.envs.found import StatePotential
+from eigenoptions.envs.recognisers import Recogniser, make_recogniser
 
 
 class ShapedReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
@@ -28,7 +30,9 @@ class ShapedReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         A number for each numbered observation, or a function from an observation to a
         number: higher is better. Agents learn fastest if it resembles the value of a
         state: with a reward of 1 at the goal, ``1 - distance / farthest`` of
-        ``distance = -planner.potential(goal)`` of a `Planner`.
+        ``distance = -planner.potential(goal)`` of a `Planner`. Or what
+        ``found.potential()`` returns after `explore`, whose states are recognised as
+        they were found.
     gamma : float
         The discount factor of the agent, in [0, 1].
 
@@ -44,13 +48,18 @@ class ShapedReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def __init__(
         self,
         env: gym.Env[Any, Any],
-        potential: ArrayLike | Callable[[Any], float],
+        potential: ArrayLike | Callable[[Any], float] | StatePotential,
         gamma: float,
     ) -> None:
         RecordConstructorArgs.__init__(self, potential=potential, gamma=gamma)
         super().__init__(env)
         self._gamma = check_float("gamma", gamma, minimum=0, maximum=1)
-        self._potential = _make_function(potential, env)
+        self._recogniser: Recogniser | None = None
+        if isinstance(potential, StatePotential):
+            self._recogniser = make_recogniser(potential.by)
+            self._potential: Callable[[Any], float] = potential.evaluate
+        else:
+            self._potential = _make_function(potential, env)
         # The potential of the last observation.
         self._last = 0.0
 
@@ -59,20 +68,29 @@ class ShapedReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     ) -> tuple[Any, dict[str, Any]]:
         """Reset the environment."""
         obs, info = self.env.reset(seed=seed, options=options)
-        self._last = self._evaluate(obs)
+        shown = obs
+        if self._recogniser is not None:
+            shown = self._recogniser.begin(self.env, obs)
+        self._last = self._evaluate(shown)
         return obs, info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take a step of the environment and shape its reward."""
         obs, reward, terminated, truncated, info = self.env.step(action)
+        shown = obs
+        if self._recogniser is not None:
+            shown = self._recogniser.follow(self.env, obs, int(action))
         before = self._last
-        after = 0.0 if terminated else self._evaluate(obs)
+        after = 0.0 if terminated else self._evaluate(shown)
         self._last = after
         shaped = float(reward) + self._gamma * after - before
         return obs, shaped, terminated, truncated, {**info, "unshaped_reward": reward}
 
     def _evaluate(self, obs: Any) -> float:
-        """Return the potential of an observation; ValueError where it is not finite."""
+        """Return the potential of an observation, or of the key of a state.
+
+        Raises ValueError where it is not finite.
+        """
         value = float(self._potential(obs))
         if not np.isfinite(value):
             raise ValueError(

@@ -56,14 +56,14 @@ class Outcomes(NamedTuple):
         Where the action led.
     ended : ndarray of bool
         Whether the episode ended there.
-    count : ndarray
+    times : ndarray
         How often it was seen.
     """
 
     row: NDArray[np.int64]
     next_state: NDArray[np.int64]
     ended: BoolArray
-    count: FloatArray
+    times: FloatArray
 
 
 class Path(NamedTuple):
@@ -152,7 +152,7 @@ class GrowingTable:
         self._row = GrowingArray(np.int64)
         self._next_state = GrowingArray(np.int64)
         self._ended = GrowingArray(np.bool_)
-        self._count = GrowingArray(np.float64)
+        self._times = GrowingArray(np.float64)
 
         # The values of the last sweep.
         self._values = np.zeros(0)
@@ -189,7 +189,7 @@ class GrowingTable:
             row=self._row.values,
             next_state=self._next_state.values,
             ended=self._ended.values,
-            count=self._count.values,
+            times=self._times.values,
         )
 
     def add_state(self) -> int:
@@ -249,8 +249,8 @@ class GrowingTable:
             self._row.append(outcome[0])
             self._next_state.append(next_state)
             self._ended.append(terminated)
-            self._count.append(0.0)
-        self._count.values[place] += 1.0
+            self._times.append(0.0)
+        self._times.values[place] += 1.0
 
         tries[action] += 1
         self._again.values[state, action] *= self.retry
@@ -376,8 +376,8 @@ class GrowingTable:
         n_states = self.n_states
         shape = (n_states, self.n_actions)
         worth_trying = self._evaluate_tries(promise)
-        row, next_state, ended, count = self.outcomes
-        probability = count / self._tries.values.ravel()[row]
+        row, next_state, ended, times = self.outcomes
+        probability = times / self._tries.values.ravel()[row]
         starts = np.array(list(self._starts), dtype=np.int64)
         weights = np.array(list(self._starts.values()), dtype=np.float64)
 
@@ -388,8 +388,12 @@ class GrowingTable:
             arrival = values[next_state]
             if len(starts):
                 arrival[ended] = np.average(values[starts], weights=weights)
-            future = np.bincount(row, probability * arrival, minlength=n_states * shape[1])
-            action_values = np.maximum(worth_trying, self.gamma * future.reshape(shape))
+            future = np.bincount(
+                row, probability * arrival, minlength=n_states * shape[1]
+            )
+            action_values: FloatArray = np.maximum(
+                worth_trying, self.gamma * future.reshape(shape)
+            )
 
             last = values
             values = action_values.max(axis=1)
@@ -437,8 +441,8 @@ class GrowingTable:
             numbers = np.arange(self.n_states)
         if n_states is None:
             n_states = self.n_states
-        row, next_state, _, count = self.outcomes
-        probability = count / self._tries.values.ravel()[row]
+        row, next_state, _, times = self.outcomes
+        probability = times / self._tries.values.ravel()[row]
 
         state, action = np.divmod(row, n_actions)
         rows = numbers[state] * n_actions + action
@@ -465,12 +469,14 @@ class GrowingTable:
     def find_untried(self) -> BoolArray:
         """Return ``(S, A)`` which actions were never taken; none of an end counts."""
         is_untried: BoolArray = self._tries.values == 0
-        return is_untried & ~self.find_ends()[:, None]
+        is_untried[self.find_ends()] = False
+        return is_untried
 
     def find_given_up(self) -> BoolArray:
         """Return ``(S, A)`` which actions were given up before they were tried."""
         is_given_up: BoolArray = self._again.values == 0.0
-        return is_given_up & (self._tries.values == 0)
+        is_given_up[self._tries.values > 0] = False
+        return is_given_up
 
     def is_known(self, state: int) -> bool:
         """Whether nothing untried can be reached from a state, nor from any start."""
@@ -508,11 +514,11 @@ def make_unknown_mdp(table: GrowingTable) -> tuple[MDP, Purpose]:
     n_actions = table.n_actions
     n_all = n_states + n_actions
     shape = (n_states * n_actions, n_all)
-    row, next_state, ended, count = table.outcomes
+    row, next_state, ended, times = table.outcomes
 
     # Where an episode goes on, and where each of the ended ones begins again.
-    goes_on = csr_array((count[~ended], (row[~ended], next_state[~ended])), shape=shape)
-    n_ended = np.bincount(row[ended], count[ended], minlength=shape[0])
+    goes_on = csr_array((times[~ended], (row[~ended], next_state[~ended])), shape=shape)
+    n_ended = np.bincount(row[ended], times[ended], minlength=shape[0])
     begins = np.zeros((1, n_all))
     for start, n_episodes in table.starts.items():
         begins[0, start] = n_episodes / sum(table.starts.values())

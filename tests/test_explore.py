@@ -1,0 +1,481 @@
+"""`explore`: closed forms on corridors, the slow twin, determinism, bad input."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete
+
+import eigenoptions as eo
+from eigenoptions.envs import Explorer, MazeEnv
+from eigenoptions.envs.poses import PoseTracker
+from eigenoptions.mdp import MDP
+from eigenoptions.options.growing import GrowingArray
+from eigenoptions.options.unknown import GrowingTable, make_unknown_mdp
+
+CORRIDOR = eo.maze("S.........G")
+FOUR_ROOMS = eo.maze("four-rooms")
+
+
+def fill_table(mdp: MDP, steps: int, rng: int, **settings: float) -> GrowingTable:
+    """The table of a random walk, whose episodes end in some states."""
+    generator = np.random.default_rng(rng)
+    table = GrowingTable(mdp.n_actions, **settings)  # type: ignore[arg-type]
+    numbers = {0: table.add_state()}
+    table.add_start(0)
+    state = 0
+    for _ in range(steps):
+        action = int(generator.integers(mdp.n_actions))
+        row = state * mdp.n_actions + action
+        after = int(
+            generator.choice(mdp.n_states, p=mdp.transition[[row]].toarray()[0])
+        )
+        is_new = after not in numbers
+        if is_new:
+            numbers[after] = table.add_state()
+        ends = after % 11 == 7
+        table.add_step(
+            numbers[state], action, numbers[after], is_new=is_new, terminated=ends
+        )
+        state = 0 if ends else after
+    return table
+
+
+def make_slippery(mdp: MDP, chance: float = 0.3) -> MDP:
+    table = mdp.transition.toarray().reshape(mdp.n_states, mdp.n_actions, -1)
+    return MDP((1 - chance) * table + chance * table.mean(axis=1, keepdims=True))
+
+
+class Noisy(gym.Env[Any, Any]):
+    """Observations that never repeat, or an error in a step."""
+
+    observation_space = Box(-1.0, 1.0, (3,))
+    action_space = Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        return self.np_random.random(3), {}
+
+    def step(self, action: int) -> Any:
+        return self.np_random.random(3), 0.0, False, False, {}
+
+
+class Fails(MazeEnv):
+    """An environment that raises once."""
+
+    def __init__(self, at: int, error: type[BaseException] = OSError) -> None:
+        super().__init__("four-rooms")
+        self.at = at
+        self.error = error
+        self.n_steps = 0
+
+    def step(self, action: int) -> Any:
+        self.n_steps += 1
+        if self.n_steps == self.at:
+            raise self.error("the simulator is gone")
+        return super().step(action)
+
+
+class Trap(gym.Env[Any, Any]):
+    """A pit that nothing leads out of, beside a corridor: state 0 falls or goes on."""
+
+    observation_space = Discrete(4)
+    action_space = Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.state = 0
+        return self.state, {}
+
+    def step(self, action: int) -> Any:
+        if self.state == 0:
+            self.state = 1 if action == 0 else 2
+        elif self.state == 2:
+            self.state = 3 if action == 1 else 2
+        return self.state, 0.0, False, False, {}
+
+
+def take_steps(explorer: Explorer, n_steps: int) -> None:
+    for _ in range(n_steps):
+        explorer.step()
+
+
+def list_bytes(found: eo.Found) -> list[bytes]:
+    batch = found.transitions
+    columns = (batch.obs, batch.action, batch.next_obs, batch.reward, batch.terminated)
+    return [np.asarray(column).tobytes() for column in columns]
+
+
+def test_growing_array_keeps_its_rows() -> None:
+    array = GrowingArray(np.int64, width=2)
+    for number in range(1000):
+        array.append((number, -number))
+    assert np.array_equal(array.values[:, 0], np.arange(1000))
+    array.truncate(3)
+    assert array.values.tolist() == [[0, 0], [1, -1], [2, -2]]
+
+
+@pytest.mark.parametrize("rng", range(5))
+def test_the_path_has_the_value_of_the_option_that_solve_derives(rng: int) -> None:
+    table = fill_table(eo.maze("rooms:2x2", rng=rng), 200, rng)
+    mdp, purpose = make_unknown_mdp(table)
+    value = eo.solve(mdp, purpose, gamma=table.gamma).value[0]
+    for state in range(table.n_states):
+        path = table.find_path(state, np.random.default_rng(rng))
+        promise = table.promises[path.actions[-1]]
+        assert promise * table.gamma ** (len(path.actions) - 1) == pytest.approx(
+            value[state]
+        )
+        assert table.is_untried(path.last_state, path.actions[-1])
+
+
+@pytest.mark.parametrize("rng", range(3))
+def test_sweeps_have_the_values_of_the_option_that_solve_derives(rng: int) -> None:
+    table = fill_table(make_slippery(eo.maze("rooms:2x2", rng=rng)), 300, rng, retry=0)
+    assert table.is_random
+    mdp, purpose = make_unknown_mdp(table)
+    value = eo.solve(mdp, purpose, gamma=table.gamma).value[0]
+    swept = table.sweep_values(tolerance=1e-12).max(axis=1)
+    assert swept == pytest.approx(value[: table.n_states], abs=1e-6)
+
+
+def test_a_corridor_is_known_as_soon_as_every_action_was_tried() -> None:
+    found = eo.explore(CORRIDOR, 1000, until="known")
+    assert not found.untried.any()
+    assert np.array_equal(found.mdp.successors[:-1], CORRIDOR.successors[:-1])
+    # The goal ends the episode: there every action stays put.
+    assert (found.mdp.successors[-1] == 10).all()
+    # Each of the ten cells has four actions, and the way back is at most as long again.
+    assert 40 <= found.n_steps <= 100
+    assert (found.mdp.start, found.mdp.goal, found.rewarded.tolist()) == (0, 10, [10])
+
+
+def test_what_was_found_is_what_happened() -> None:
+    found = eo.explore(FOUR_ROOMS, 400)
+    batch = found.transitions
+    assert len(batch) == found.n_steps == 400
+    assert np.array_equal(
+        FOUR_ROOMS.successors[batch.obs, batch.action], batch.next_obs
+    )
+    assert np.array_equal(batch.reward, batch.next_obs == FOUR_ROOMS.goal)
+    assert not batch.truncated.any()
+    first = np.full(104, -1)
+    first[found.mdp.start] = 0
+    for step, state in enumerate(batch.next_obs.tolist(), start=1):
+        if first[state] < 0:
+            first[state] = step
+    assert np.array_equal(first, found.first_visit)
+    tried = np.zeros((104, 4), dtype=bool)
+    tried[batch.obs, batch.action] = True
+    is_open = (first >= 0) & (np.arange(104) != FOUR_ROOMS.goal)
+    assert np.array_equal(found.untried, ~tried & is_open[:, None])
+
+
+def test_it_needs_a_fraction_of_the_steps_of_random_actions() -> None:
+    mean_visits = [
+        np.where(visits < 0, 2000, visits).mean()
+        for visits in (
+            eo.explore(FOUR_ROOMS, 2000, rng=r).first_visit for r in range(3)
+        )
+    ]
+    batch = eo.collect(FOUR_ROOMS, 2000, rng=0)
+    seen, first = np.unique(batch.next_obs, return_index=True)
+    random_visits = np.full(104, 2000)
+    random_visits[seen] = first + 1
+    assert np.mean(mean_visits) < 0.5 * random_visits.mean()
+
+
+def test_the_same_seeds_give_the_same_bytes() -> None:
+    for env in (FOUR_ROOMS, "FrozenLake-v1", "minigrid:MiniGrid-DoorKey-5x5-v0"):
+        first, second = (eo.explore(env, 300, rng=3) for _ in range(2))
+        assert first.numbers.obs.tobytes() == second.numbers.obs.tobytes()
+        assert first.numbers.action.tobytes() == second.numbers.action.tobytes()
+    assert list_bytes(eo.explore(FOUR_ROOMS, 300, rng=3)) != list_bytes(
+        eo.explore(FOUR_ROOMS, 300, rng=4)
+    )
+
+
+def test_numbered_observations_keep_their_numbers() -> None:
+    found = eo.explore("CliffWalking-v1", 2000, until="known")
+    exact = eo.from_env("CliffWalking-v1")
+    assert found.mdp.n_states == 48
+    seen = np.sort(found.seen)
+    assert np.array_equal(found.mdp.successors[seen], exact.successors[seen])
+    assert np.array_equal(found.mdp.coords, exact.coords)
+    assert len(found.states) == 48
+
+
+def test_an_end_is_rewarded_where_every_step_costs_something() -> None:
+    found = eo.explore("CliffWalking-v1", 2000, until="reward")
+    assert found.rewarded.tolist() == [47]
+    assert "end of an episode" in found.reward_rule
+    assert found.n_steps < 200
+    lake = eo.explore("FrozenLake-v1", 4000, until="reward")
+    assert lake.rewarded.tolist() == [15]
+    assert "above 0" in repr(lake)
+
+
+def test_until_may_be_a_function() -> None:
+    found = eo.explore(FOUR_ROOMS, 5000, until=lambda found: len(found.seen) >= 60)
+    assert found.n_steps % 100 == 0
+    assert 60 <= len(found.seen) < 104
+
+
+def test_a_trap_is_left_by_a_new_episode() -> None:
+    found = eo.explore(Trap(), 200, until="known")
+    assert not found.untried.any()
+    assert found.is_first.sum() > 1
+    # An episode that was left is one that was truncated.
+    assert found.transitions.truncated.sum() == found.is_first.sum() - 1
+
+
+def test_several_starts() -> None:
+    found = eo.explore(eo.maze("....\n....\n"), 2000, until="known")
+    assert not found.untried.any()
+    taxi = eo.explore("Taxi-v4", 3000)
+    assert len(taxi.seen) > 200
+
+
+def test_a_frontier_beyond_the_time_limit_is_given_up(caplog: Any) -> None:
+    env = gym.wrappers.TimeLimit(MazeEnv("S..........................."), 8)
+    found = eo.explore(env, 3000, until="known")
+    assert found.n_steps < 1000
+    assert found.given_up.any()
+    assert found.first_visit[9:].max() == -1
+    assert "given up" in caplog.text
+    # What was given up stays untried, and stays given up.
+    assert (found.untried | ~found.given_up).all()
+    again = eo.explore(env, 100, known=found, until="known")
+    assert again.n_steps == found.n_steps + 1
+
+
+def test_random_outcomes_are_counted_after_one_warning(caplog: Any) -> None:
+    found = eo.explore("FrozenLake-v1", 2000)
+    assert sum("two outcomes" in record.message for record in caplog.records) == 1
+    assert found.mdp.successors is None
+    exact = eo.from_env("FrozenLake-v1").transition.toarray()
+    error = np.abs(found.mdp.transition.toarray() - exact)[found.seen * 4]
+    assert error.max() < 0.5
+
+
+def test_observations_that_never_repeat_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"100% of the observations .* key=") as error:
+        eo.explore(Noisy(), 10_000)
+    assert error.value.found.n_steps <= 2000  # type: ignore[attr-defined]
+    found = eo.explore(Noisy(), 2100, key=lambda env, obs: (obs > 0.5).tobytes())
+    assert len(found.seen) == 8
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+def test_nothing_is_lost_by_an_exception(error: type[BaseException]) -> None:
+    env = Fails(at=120, error=error)
+    with pytest.raises(error, match="simulator") as caught:
+        eo.explore(env, 1000)
+    found = caught.value.found  # type: ignore[attr-defined]
+    assert found.n_steps == 119
+    more = eo.explore(env, 200, known=found)
+    assert more.n_steps == 319
+    assert np.array_equal(more.numbers.action[:119], found.numbers.action)
+    assert len(more.seen) > len(found.seen)
+
+
+def test_an_explorer_continues_after_an_exception() -> None:
+    explorer = Explorer(Fails(at=50))
+    for _ in range(60):
+        try:
+            explorer.step()
+        except OSError:
+            assert explorer.found.n_steps == 49
+    assert explorer.found.n_steps == 59
+
+
+def test_an_interrupt_anywhere_leaves_complete_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    explorer = Explorer(FOUR_ROOMS)
+    take_steps(explorer, 30)
+
+    def interrupt(*args: Any, **settings: Any) -> bool:
+        raise KeyboardInterrupt
+
+    # After the step was recorded, and before the table knows of it.
+    with monkeypatch.context() as patch:
+        patch.setattr(GrowingTable, "add_step", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            explorer.step()
+    found = explorer.found
+    tried = np.zeros((104, 4), dtype=bool)
+    tried[found.numbers.obs, found.numbers.action] = True
+    assert not (found.untried & tried).any()
+    explorer.step()
+    assert explorer.found.n_steps == found.n_steps + 1
+
+
+@pytest.mark.parametrize(
+    ("env", "settings", "error", "word"),
+    [
+        ("Pendulum-v1", {}, ValueError, "Discrete"),
+        ("FrozenLake-v1", {"key": lambda env, obs: [obs]}, TypeError, "hashable"),
+        ("FrozenLake-v1", {"key": "pose"}, ValueError, "MiniGrid"),
+        ("FrozenLake-v1", {"key": "place"}, ValueError, "key"),
+        ("FrozenLake-v1", {"until": "goal"}, ValueError, "until"),
+        ("FrozenLake-v1", {"seed": -1}, ValueError, "seed"),
+        ("NoSuchEnvironment-v0", {}, ValueError, "NoSuchEnvironment"),
+        (17, {}, ValueError, "int"),
+    ],
+)
+def test_bad_input(env: Any, settings: Any, error: Any, word: str) -> None:
+    with pytest.raises(error, match=word):
+        eo.explore(env, 100, **settings)
+
+
+def test_steps_and_states_are_limited() -> None:
+    with pytest.raises(ValueError, match="steps"):
+        eo.explore(FOUR_ROOMS, 0)
+    explorer = Explorer(FOUR_ROOMS, max_states=10)
+    with pytest.raises(ValueError, match="max_states=10"):
+        take_steps(explorer, 100)
+    assert len(explorer.found.seen) == 10
+
+
+def test_known_of_another_environment_is_refused() -> None:
+    found = eo.explore("minigrid:MiniGrid-Empty-5x5-v0", 10)
+    with pytest.raises(ValueError, match="another"):
+        eo.explore("minigrid:MiniGrid-Empty-8x8-v0", 10, known=found)
+
+
+def test_a_promise_of_the_user_takes_the_place_of_the_learned_one() -> None:
+    explorer = Explorer(CORRIDOR, promise=lambda obs, action: float(action == 1))
+    take_steps(explorer, 10)
+    assert explorer.found.numbers.action.tolist() == [1] * 10
+
+
+@pytest.mark.parametrize("key", [None, "observation", "pose"])
+def test_keys_of_minigrid(key: str | None, tmp_path: Path) -> None:
+    name = "minigrid:MiniGrid-DoorKey-5x5-v0"
+    found = eo.explore(name, 400, key=key)
+    assert len(found.seen) > 40
+    assert found.transitions.obs[0]["image"].shape == (7, 7, 3)
+    found.save(tmp_path / "found")
+    loaded = eo.load_found(tmp_path / "found")
+    assert repr(loaded) == repr(found)
+    assert loaded.states == found.states
+    image = loaded.transitions.next_obs[-1]["image"]
+    assert np.array_equal(image, found.transitions.next_obs[-1]["image"])
+    assert eo.explore(name, 50, key=key, known=loaded).n_steps == 450
+
+
+def test_a_pose_is_the_place_of_the_agent() -> None:
+    env = gym.make("minigrid:MiniGrid-FourRooms-v0")
+    tracker = PoseTracker()
+    obs, _ = env.reset(seed=3)
+    start = np.array(env.unwrapped.agent_pos)  # type: ignore[attr-defined]
+    heading = env.unwrapped.agent_dir  # type: ignore[attr-defined]
+    tracker.begin(env, obs)
+    # As seen from the first heading, which is called right.
+    turned = {0: (1, 0, 0, 1), 1: (0, 1, -1, 0), 2: (-1, 0, 0, -1), 3: (0, -1, 1, 0)}
+    a, b, c, d = turned[heading]
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        action = int(rng.integers(3))
+        obs, *_ = env.step(action)
+        x, y, turn, *_ = tracker.follow(env, obs, action)  # type: ignore[misc]
+        moved = np.array(env.unwrapped.agent_pos) - start  # type: ignore[attr-defined]
+        assert (x, y) == (a * moved[0] + b * moved[1], c * moved[0] + d * moved[1])
+        assert turn == (env.unwrapped.agent_dir - heading) % 4  # type: ignore[attr-defined]
+
+
+def test_files_ask_again_for_a_key_of_the_user(tmp_path: Path) -> None:
+    def halve(env: Any, obs: Any) -> int:
+        return int(obs) // 2
+
+    found = eo.explore(FOUR_ROOMS, 100, key=halve)
+    found.save(tmp_path / "found")
+    with pytest.raises(ValueError, match="key"):
+        eo.load_found(tmp_path / "found")
+    loaded = eo.load_found(tmp_path / "found", key=halve)
+    assert list_bytes(loaded) == list_bytes(found)
+    assert eo.explore(FOUR_ROOMS, 50, key=halve, known=loaded).n_steps == 150
+
+    objects = eo.explore(FOUR_ROOMS, 10, key=lambda env, obs: frozenset([int(obs)]))
+    with pytest.raises(ValueError, match="keys"):
+        objects.save(tmp_path / "other")
+    eo.discover(FOUR_ROOMS, 2).save(tmp_path / "options")
+    with pytest.raises(ValueError, match="options"):
+        eo.load_found(tmp_path / "options")
+
+
+def test_the_way_to_the_reward_is_a_shortest_path() -> None:
+    found = eo.explore(FOUR_ROOMS, 5000, until="known")
+    option = found.option()
+    state = int(found.mdp.start or 0)
+    n_steps = 0
+    while option.act(state) >= 0:
+        state = int(FOUR_ROOMS.successors[state, option.act(state)])
+        n_steps += 1
+    assert state == FOUR_ROOMS.goal
+    assert n_steps == found.distances[found.mdp.start] == 20
+    with pytest.raises(ValueError, match="nothing was rewarded"):
+        eo.explore(FOUR_ROOMS, 5).option()
+
+
+@pytest.mark.parametrize("key", [None, "observation", "pose"])
+def test_the_potential_shapes_the_reward(key: str | None) -> None:
+    env = gym.make("minigrid:MiniGrid-Empty-5x5-v0")
+    found = eo.explore(env, 2000, until="reward", key=key)
+    shaped = eo.ShapedReward(eo.envs.FixedSeed(env), found.potential(), gamma=1.0)
+    shaped.reset()
+    rewards = [shaped.step(action)[1] for action in (2, 2, 1, 2)]
+    assert (np.array(rewards) >= 0).all()
+    assert sum(rewards) == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize("key", [None, "observation", "pose"])
+def test_options_of_what_was_found_run_in_the_environment(key: str | None) -> None:
+    env = gym.make("minigrid:MiniGrid-FourRooms-v0")
+    found = eo.explore(env, 600, key=key)
+    options = eo.discover(found, 4)
+    assert options.provenance["source"] == "explored"
+    wrapped = eo.OptionsWrapper(eo.envs.FixedSeed(env), options, option_chance=0.5)
+    wrapped.action_space.seed(0)
+    wrapped.reset(seed=0)
+    durations = []
+    for _ in range(60):
+        *_, terminated, truncated, info = wrapped.step(wrapped.action_space.sample())
+        durations.append(info["duration"])
+        if terminated or truncated:
+            wrapped.reset()
+    assert max(durations) > 3
+
+
+def test_options_of_numbered_states_know_only_what_was_seen() -> None:
+    found = eo.explore(FOUR_ROOMS, 150)
+    options = eo.discover(found, 4)
+    assert options.labels == ("e2+", "e2-", "e3+", "e3-")
+    assert options.n_states == 104
+    assert not options.initiation[:, found.first_visit < 0].any()
+    wrapped = eo.OptionsWrapper(MazeEnv(FOUR_ROOMS), options, option_chance=0.5)
+    wrapped.action_space.seed(0)
+    wrapped.reset(seed=0)
+    for _ in range(200):
+        _, _, terminated, _, _ = wrapped.step(wrapped.action_space.sample())
+        if terminated:
+            wrapped.reset()
+
+
+def test_records_are_read_only_and_can_be_copied() -> None:
+    found = eo.explore(FOUR_ROOMS, 50)
+    for array in (found.first_visit, found.untried, found.seen, found.numbers.obs):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+    assert "50 steps" in repr(found)
+
+
+@pytest.fixture(autouse=True)
+def hear_warnings(caplog: Any) -> None:
+    caplog.set_level(logging.WARNING, logger="eigenoptions")
