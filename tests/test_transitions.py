@@ -158,7 +158,8 @@ def test_of_a_replay_buffer_gives_the_steps_that_happened(
                 rows.append((state, action, state + 1, done and not timeout))
         states = states + (10 if done else 1)
     batch = eo.Transitions.of(buffer)
-    found = list(zip(*(part.tolist() for part in vars(batch).values()), strict=True))
+    columns = (batch.obs, batch.action, batch.next_obs, batch.terminated)
+    found = list(zip(*(column.tolist() for column in columns), strict=True))
     assert sorted(found) == sorted(expected[0] + expected[1])
 
 

@@ -9,13 +9,13 @@ potential, with the usual discount, leads where most is promised per step:
                           gamma * E[v(s')]          if it was tried
 
 The promise of an action is learned from first tries of it, over all states: ``(wins +
-hope) / (tries + hope + 1)``, where a win is a try that led to a new state. So turning on
-the spot, which never shows anything new, is soon put off, and opening a door is not.
+hope) / (tries + hope + 1)``, where a win is a try that led to a new state. So turning
+on the spot, which never shows anything new, is soon put off, and opening a door is not.
 
 `make_unknown_mdp` states the same as an `MDP` and a `Purpose`, which `solve` turns into
-an option. Deriving it anew after every step would take long, so the table has two faster
-ways to the same actions. Where every action has had one outcome, a search from the
-present state finds the best untried action, and often a near one is enough. Where
+an option. Deriving it anew after every step would take long, so the table has two
+faster ways to the same actions. Where every action has had one outcome, a search from
+the present state finds the best untried action, and often a near one is enough. Where
 outcomes are random, values are kept from step to step and repaired by a few sweeps.
 There, an action deserves another try, whose promise falls by `retry` with each.
 """
