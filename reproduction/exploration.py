@@ -28,7 +28,7 @@ import eigenoptions as eo
 from eigenoptions.envs import MazeEnv
 from eigenoptions.mdp.chains import continue_after_end, find_recurrent_states
 from eigenoptions.mdp.mazes import open_map, perfect_map, rooms_map
-from eigenoptions.options.tuning import mean_first_visit, tune_exploration
+from eigenoptions.options.tuning import measure_first_visits, tune_exploration
 from eigenoptions.options.walks import make_tables, stack_policies
 
 FOLDER = Path(__file__).parent
@@ -138,7 +138,7 @@ def measure(name: str, n_walks: int) -> list[dict[str, Any]]:
         # A seed that `tune_exploration` does not use.
         return np.array(
             [
-                mean_first_visit(tables, targets, int(limit), [1000, i])[0]
+                measure_first_visits(tables, targets, int(limit), [1000, i])[0]
                 for i in range(n_walks)
             ]
         )

@@ -12,7 +12,8 @@ from eigenoptions.mdp.chains import continue_after_end, find_recurrent_states
 from eigenoptions.options import OptionSet, Purpose, tuning
 from eigenoptions.options.tuning import (
     Exploration,
-    mean_first_visit,
+    Setting,
+    measure_first_visits,
     resolve_exploration,
     tune_exploration,
     walk_together,
@@ -36,11 +37,8 @@ def test_continue_after_end_leads_from_the_goal_to_the_start():
 def test_continue_after_end_without_a_start_leads_to_few_or_all_other_states():
     mdp = eo.MDP(eo.maze("S......G").transition, goal=7)
     for max_restarts, states in ((None, [0, 1, 2, 3, 4, 5, 6]), (3, [0, 3, 6])):
-        row = (
-            continue_after_end(mdp, max_restarts=max_restarts)
-            .transition[[7 * 4]]
-            .toarray()[0]
-        )
+        endless = continue_after_end(mdp, max_restarts=max_restarts)
+        row = endless.transition[[7 * 4]].toarray()[0]
         assert np.flatnonzero(row).tolist() == states
         assert row.sum() == pytest.approx(1.0)
 
@@ -64,22 +62,25 @@ def test_walks_of_both_simulations_agree_with_the_exact_diffusion_time():
     """
     mdp = eo.MDP(eo.maze("four-rooms").transition)
     options = eo.discover(mdp, 8)
-    choices, everywhere = ((0.0, 0.0), (0.1, 0.1)), np.ones(104, dtype=bool)
-    together = walk_together(mdp, options.policy, choices, everywhere, 50, 10**9, 0)
-    for choice, times in zip(choices, together, strict=True):
-        exact = eo.diffusion_time(
-            mdp, options, option_chance=choice[0], stop_chance=choice[1]
-        )
-        tables = make_tables(mdp, options.policy, *choice)
+    everywhere = np.ones(104, dtype=bool)
+    settings = [Setting(0.0, 0.0), Setting(0.1, 0.1)]
+    together = walk_together(
+        mdp, options.policy, settings, everywhere, half=50, max_steps=10**9, seed=0
+    )
+    for setting, times in zip(settings, together, strict=True):
+        exact = eo.diffusion_time(mdp, options, **setting._asdict())
+        tables = make_tables(mdp, options.policy, *setting)
         one_by_one = [
-            mean_first_visit(tables, everywhere, 10**9, [0, i])[0] for i in range(100)
+            measure_first_visits(tables, everywhere, 10**9, [0, i])[0]
+            for i in range(100)
         ]
         for walks in (times, one_by_one):
             assert abs(np.mean(walks) - exact) < 4 * np.std(walks) / 10
 
 
 def test_tuning_takes_no_more_steps_than_it_may(monkeypatch):
-    taken, mdp = [], eo.maze("perfect:12x12")
+    mdp = eo.maze("perfect:12x12")
+    taken = []
 
     def count_steps(tables, start, seed, touched, max_steps):
         total, steps = visit_states(tables, start, seed, touched, max_steps)
@@ -89,14 +90,13 @@ def test_tuning_takes_no_more_steps_than_it_may(monkeypatch):
     monkeypatch.setattr(tuning, "visit_states", count_steps)
     options = eo.discover(mdp, 16)
     found = tune_exploration(mdp, options, max_steps=200_000)
-    assert (
-        len(taken) == 4 + 7 * 2 + 2
-    )  # the second half of primitive actions and of the best only
+    # The second half of the walks is for primitive actions and for the best only.
+    assert len(taken) == 4 + 7 * 2 + 2
     assert sum(taken) <= 200_000
     assert found == tune_exploration(mdp, options, max_steps=200_000)
-    assert (
-        tune_exploration(mdp, options, max_steps=2000).option_chance == 0
-    )  # too short to tell
+
+    # Walks this short do not tell.
+    assert tune_exploration(mdp, options, max_steps=2000).option_chance == 0
 
 
 def test_find_recurrent_states_leaves_out_what_cannot_be_visited_again():
@@ -113,13 +113,8 @@ def test_tune_exploration_refuses_useless_options(rooms):
     assert tune_exploration(rooms, nowhere) == Exploration(0.0, 0.0, 1.0)
     blocked = rooms.successors == np.arange(rooms.n_states)[:, None]
     walls = OptionSet(rooms, np.where(blocked, np.arange(4), -1).max(axis=1)[None])
-    assert (
-        sum(
-            tune_exploration(rooms, walls, rng=seed).option_chance > 0
-            for seed in range(10)
-        )
-        <= 2
-    )
+    found = [tune_exploration(rooms, walls, rng=seed) for seed in range(10)]
+    assert sum(exploration.option_chance > 0 for exploration in found) <= 2
 
 
 def test_tune_exploration_where_nothing_can_be_explored():

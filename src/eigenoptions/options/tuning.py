@@ -1,43 +1,62 @@
-"""How often to choose an option while exploring, and how soon to stop it: a short simulation decides.
+"""How often to choose an option while exploring, and how soon to stop it.
 
-Chosen too often, few options carry a random walk to their ends again and again. An option that also terminates with
-a small probability after each step instead pushes the walk along its potential. Which probabilities help depends on
-the state space, so `tune_exploration` tries a few of them, "no options" included.
+Options that are chosen too often carry a random walk to their ends again and again. An
+option that also terminates with a small probability after each step pushes the walk along
+its potential instead. Which probabilities help depends on the state space. So
+`tune_exploration` tries a few of them, "no options" included, in short simulations.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from eigenoptions._types import BoolArray, FloatArray, IntegerArray
 from eigenoptions._validation import check_choice, check_int
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp.chains import continue_after_end, find_recurrent_states
 from eigenoptions.options.records import OptionSet
 from eigenoptions.options.walks import make_tables, stack_policies, visit_states
 
-Mask = NDArray[np.bool_]
-# Pairs of an option chance and a stop chance.
-Settings = tuple[tuple[float, float], ...]
+if TYPE_CHECKING:
+    from eigenoptions._kernels.walking import Choices, Moves
+
+
+class Setting(NamedTuple):
+    """Two probabilities that `tune_exploration` tries.
+
+    Attributes
+    ----------
+    option_chance : float
+        Probability that a decision is for an option where one is available.
+    stop_chance : float
+        Probability that an option also terminates after each of its steps.
+    """
+
+    option_chance: float
+    stop_chance: float
 
 
 @dataclass(frozen=True)
 class Exploration:
-    """Settings of a random walk over actions and options.
+    """How a random walk over actions and options explores.
 
     Attributes
     ----------
     option_chance : float or None
-        Probability that a decision is for an option where one is available; 0 if options do not help. None: a uniform
-        choice over the actions and the options that are available.
+        Probability that a decision is for an option where one is available; 0 if options
+        do not help. None: a uniform choice over the actions and the options that are
+        available.
     stop_chance : float
         Probability that an option also terminates after each of its steps.
-    ratio : float
-        Estimated mean time of first visits relative to that of primitive actions; nan if it was not measured.
+    ratio : float, default=nan
+        Estimated mean time of first visits, relative to that of primitive actions; nan if
+        it was not measured.
     """
 
     option_chance: float | None
@@ -48,35 +67,51 @@ class Exploration:
 def tune_exploration(
     mdp: MDP,
     options: OptionSet,
-    settings: Settings = (
-        *((0.3, 0.3), (0.1, 0.1), (0.03, 0.1), (0.01, 0.05)),
-        *((0.3, 0.0), (0.1, 0.0), (0.001, 0.0)),
+    settings: Sequence[Setting] = (
+        Setting(option_chance=0.3, stop_chance=0.3),
+        Setting(option_chance=0.1, stop_chance=0.1),
+        Setting(option_chance=0.03, stop_chance=0.1),
+        Setting(option_chance=0.01, stop_chance=0.05),
+        Setting(option_chance=0.3, stop_chance=0.0),
+        Setting(option_chance=0.1, stop_chance=0.0),
+        Setting(option_chance=0.001, stop_chance=0.0),
     ),
     *,
     n_walks: int = 32,
     max_steps: int = 40_000_000,
     rng: int = 0,
 ) -> Exploration:
-    """Option and stop probability by which random walks see the states of an MDP soonest.
+    """Find the probabilities by which random walks see the states of an MDP soonest.
 
-    Walks start in random states, and each is scored by the mean time of its first visits. Half of the walks choose the
-    best setting. The others decide whether it is clearly better than primitive actions; if it is not, options are not
-    used: `option_chance` is 0. Where an episode ends, the walk continues at the start. States that it cannot visit
+    Walks start in random states, and each is scored by the mean time of its first visits.
+    Half of the walks choose the best setting. The others decide whether it is clearly
+    better than primitive actions. If it is not, options are not used: `option_chance` is
+    0. Where an episode ends, the walk continues at the start. States that it cannot visit
     again and again do not count.
 
     Parameters
     ----------
-    mdp, options : MDP, OptionSet
-        A table and its options.
-    settings : tuple of (option_chance, stop_chance)
-        What is tried.
+    mdp : MDP
+        A table.
+    options : OptionSet
+        Its options.
+    settings : sequence of (option_chance, stop_chance)
+        What is tried. By default seven pairs, from bold to careful. Of tables with more
+        than 100,000 states, only the second to the fourth are tried.
     n_walks : int, default=32
-        Most walks per setting; fewer where they are long, but at least 4.
+        Largest number of walks per setting. Where walks are long there are fewer, but at
+        least 4.
     max_steps : int, default=40,000,000
-        Most steps of all walks together, one or two CPU seconds; at most 60 per state above 100,000 states. Where a
-        walk does not see all states in its part of them, the states that it has seen count.
+        Largest number of steps of all walks together, one or two CPU seconds. Above
+        100,000 states at most 60 per state. A walk that does not see all states in its
+        share of the steps is scored by the states that it has seen, and a penalty.
     rng : int, default=0
         Seed of the walks.
+
+    Returns
+    -------
+    Exploration
+        The best setting, or no options.
 
     Examples
     --------
@@ -86,162 +121,316 @@ def tune_exploration(
     >>> found.option_chance > 0, found.ratio < 0.6
     (True, True)
     """
-    # A table of samples has many ends: rows that lead from each of them to all states would be slow.
+    no_options = Exploration(option_chance=0.0, stop_chance=0.0, ratio=1.0)
+
+    # A table of samples has many ends. Rows that lead from each of them to all states
+    # would be slow.
     endless = continue_after_end(mdp, max_restarts=100)
     targets = find_recurrent_states(endless)
     if targets.sum() < 2:
-        return Exploration(0.0, 0.0, 1.0)  # no action leads anywhere
+        # No action leads anywhere.
+        return no_options
+
+    # Walks through a huge table are long, so there is time for fewer settings.
     if mdp.n_states > 100_000:
-        settings, max_steps = settings[1:4], min(max_steps, 60 * mdp.n_states)
-    choices = ((0.0, 0.0), *settings)
+        settings = settings[1:4]
+        max_steps = min(max_steps, 60 * mdp.n_states)
+    primitive = Setting(option_chance=0.0, stop_chance=0.0)
+    tried = [primitive] + [Setting(*pair) for pair in settings]
+
     # Short walks take less time in NumPy than their kernel takes to load.
     simulate = walk_together if mdp.n_states <= 150 else walk_one_by_one
-    policy, half = (
-        stack_policies(mdp, options),
-        max(check_int("n_walks", n_walks) // 2, 2),
-    )
     times = simulate(
-        endless, policy, choices, targets, half, check_int("max_steps", max_steps), rng
+        endless,
+        stack_policies(mdp, options),
+        tried,
+        targets,
+        half=max(check_int("n_walks", n_walks) // 2, 2),
+        max_steps=check_int("max_steps", max_steps),
+        seed=rng,
     )
+
+    # The best of many noisy scores is too good. Other walks decide whether it is better
+    # than primitive actions.
+    best = _find_best(times)
     half = times.shape[1] // 2
-    best = 1 + int(np.argmin(times[1:, :half].mean(axis=1)))
-    # The best of many noisy scores is too good: other walks decide whether it is better than primitive actions.
     ratio = float(times[best, half:].mean() / times[0].mean())
-    return (
-        Exploration(*choices[best], ratio)
-        if ratio < 0.9
-        else Exploration(0.0, 0.0, 1.0)
-    )
+    if ratio < 0.9:
+        return Exploration(tried[best].option_chance, tried[best].stop_chance, ratio)
+    return no_options
 
 
 def resolve_exploration(
     options: Any, option_chance: float | str | None, stop_chance: float
 ) -> Exploration:
-    """The settings of a wrapper or a walk; ``option_chance="auto"`` asks `tune_exploration` where there is a table."""
+    """Return the settings of a wrapper or a walk as they were given, or tune them.
+
+    With ``option_chance="auto"``, `tune_exploration` chooses both probabilities if the
+    options have a table.
+    """
     if not isinstance(option_chance, str):
         return Exploration(option_chance, stop_chance)
     check_choice("option_chance", option_chance, ("auto",))
-    if not isinstance(options, OptionSet):
-        # The most careful pair: with 32 options it did no harm on any map that it was tried on.
-        return Exploration(0.01, 0.05)
-    return tune_exploration(options.mdp, options)
+    if isinstance(options, OptionSet):
+        return tune_exploration(options.mdp, options)
+    # The most careful pair: with 32 options it did no harm on any map that we tried.
+    return Exploration(option_chance=0.01, stop_chance=0.05)
+
+
+def _find_best(times: FloatArray) -> int:
+    """Return the setting, other than primitive actions, whose first half is soonest.
+
+    `times` ``(settings, walks)`` has primitive actions in its first row.
+    """
+    half = times.shape[1] // 2
+    return 1 + int(np.argmin(times[1:, :half].mean(axis=1)))
 
 
 def walk_together(
     mdp: MDP,
-    policy: NDArray[Any],
-    choices: Settings,
-    targets: Mask,
+    policies: IntegerArray,
+    settings: Sequence[Setting],
+    targets: BoolArray,
     half: int,
     max_steps: int,
-    rng: int,
-) -> NDArray[np.float64]:
-    """``(choices, 2 half)`` mean step of the first visits, by NumPy; at most 10,000 steps of each walk."""
-    n, n_actions, n_walks, generator = (
-        mdp.n_states,
-        mdp.n_actions,
-        2 * half,
-        np.random.default_rng(rng),
-    )
-    option_chance, stop_chance = np.repeat(choices, n_walks, axis=0).T
-    walks = np.arange(len(option_chance))
+    seed: int,
+) -> FloatArray:
+    """Score walks with NumPy, all walks of all settings at once.
+
+    Parameters
+    ----------
+    mdp : MDP
+        A table without ends.
+    policies : array of shape (n, S)
+        Options, TERMINATE where they end.
+    settings : sequence of Setting
+        What is tried. The first one is for primitive actions only.
+    targets : array of bool of shape (S,)
+        The states that count.
+    half : int
+        Half of the number of walks per setting.
+    max_steps : int
+        Largest number of steps of all walks together. A walk has 10,000 at most.
+    seed : int
+        Seed of the walks.
+
+    Returns
+    -------
+    array of shape (settings, 2 * half)
+        Mean step of the first visits of each walk. A state that was not seen counts three
+        times the steps of the walk.
+    """
+    n_walks = 2 * half
+    generator = np.random.default_rng(seed)
     starts = generator.choice(np.flatnonzero(targets), n_walks)
-    state, option = np.tile(starts, len(choices)), np.full(len(walks), -1)
-    # Row -1 is no option: it never has an action.
-    policy = np.vstack([policy, np.full((1, n), -1, dtype=np.int32)])
-    available = csr_array(policy.T >= 0)
-    n_available = np.diff(available.indptr)
-    # Each row sums to 1, so the successor of row r is at r + a uniform number.
-    P, cumulative = mdp.transition, np.cumsum(mdp.transition.data)
-    seen = np.tile(~targets, (len(walks), 1))
-    seen[walks, state] = True
-    first, step = np.zeros(seen.shape), 0
-    # All walks step together until those of primitive actions have seen nearly all target states.
-    while step < min(10_000, max_steps // len(walks)) and seen[:n_walks].mean() < 0.999:
-        for u in generator.random((64, 4, len(walks))):
-            step += 1
-            runs = (policy[option, state] >= 0) & (u[0] >= stop_chance)
-            takes_option = ~runs & (u[1] < option_chance) & (n_available[state] > 0)
-            chosen = available.indptr[state] + (u[2] * n_available[state]).astype(
-                np.int64
-            )
-            chosen = (
-                available.indices[np.where(takes_option, chosen, 0)]
-                if available.nnz
-                else option
-            )
-            option = np.where(runs, option, np.where(takes_option, chosen, -1))
-            action = np.where(
-                option < 0, (u[2] * n_actions).astype(np.int64), policy[option, state]
-            )
-            after = np.searchsorted(
-                cumulative, state * n_actions + action + u[3], side="right"
-            )
-            state = P.indices[np.minimum(after, P.nnz - 1)]
-            is_new = ~seen[walks, state]
-            first[walks[is_new], state[is_new]] = step
-            seen[walks, state] = True
-    first[~seen] = 3.0 * step
-    means: NDArray[np.float64] = first.sum(axis=1) / (targets.sum() - 1)
-    return means.reshape(len(choices), n_walks)
+    crowd = _Crowd(
+        mdp,
+        policies,
+        settings=np.repeat(settings, n_walks, axis=0),
+        starts=np.tile(starts, len(settings)),
+    )
+
+    walks = np.arange(len(crowd.state))
+    is_seen = np.tile(~targets, (len(walks), 1))
+    is_seen[walks, crowd.state] = True
+    first_visit = np.zeros(is_seen.shape)
+
+    # All walks step on until those of primitive actions, which come first, have seen
+    # nearly all states. Random numbers are drawn for 64 steps at once.
+    n_steps = 0
+    most_steps = min(10_000, max_steps // len(walks))
+    while n_steps < most_steps and is_seen[:n_walks].mean() < 0.999:
+        for numbers in generator.random((64, 4, len(walks))):
+            n_steps += 1
+            crowd.step(*numbers)
+            is_new = ~is_seen[walks, crowd.state]
+            first_visit[walks[is_new], crowd.state[is_new]] = n_steps
+            is_seen[walks, crowd.state] = True
+
+    first_visit[~is_seen] = 3.0 * n_steps
+    means: FloatArray = first_visit.sum(axis=1) / (targets.sum() - 1)
+    return means.reshape(len(settings), n_walks)
+
+
+class _Crowd:
+    """Random walks that step together, as arrays with one entry per walk.
+
+    Parameters
+    ----------
+    mdp : MDP
+        The table that all walk through.
+    policies : array of shape (n, S)
+        Options, TERMINATE where they end.
+    settings : array of shape (walks, 2)
+        Option chance and stop chance of each walk.
+    starts : array of shape (walks,)
+        First states.
+    """
+
+    def __init__(
+        self,
+        mdp: MDP,
+        policies: IntegerArray,
+        settings: FloatArray,
+        starts: IntegerArray,
+    ) -> None:
+        self.state = starts
+        # The option that runs; -1: none.
+        self._option = np.full(len(starts), -1)
+        self._option_chance, self._stop_chance = settings.T
+
+        self._n_actions = mdp.n_actions
+        self._successors = mdp.transition.indices
+        self._cumulative = np.cumsum(mdp.transition.data)
+        # Row -1 is no option: it never has an action.
+        no_option = np.full((1, mdp.n_states), -1, dtype=np.int32)
+        self._policies = np.vstack([policies, no_option])
+        self._available = csr_array(self._policies.T >= 0)
+        self._n_available = np.diff(self._available.indptr)
+
+    def step(
+        self,
+        stops: FloatArray,
+        decides: FloatArray,
+        picks: FloatArray,
+        moves: FloatArray,
+    ) -> None:
+        """Take a step in each walk, by uniform random numbers ``(walks,)``.
+
+        They say whether an option stops, whether the next decision is for an option,
+        which action or option it is, and where the action leads.
+        """
+        option_action = self._policies[self._option, self.state]
+        is_running = (option_action >= 0) & (stops >= self._stop_chance)
+
+        n_available = self._n_available[self.state]
+        takes_option = (decides < self._option_chance) & (n_available > 0)
+        takers = np.flatnonzero(~is_running & takes_option)
+        chosen = np.full(len(self.state), -1)
+        chosen[takers] = self._pick_options(self.state[takers], picks[takers])
+        self._option = np.where(is_running, self._option, chosen)
+
+        primitive_action = (picks * self._n_actions).astype(np.int64)
+        option_action = self._policies[self._option, self.state]
+        action = np.where(self._option < 0, primitive_action, option_action)
+
+        # Each row of the table sums to 1, so the successor of row r is where the
+        # cumulative sum of all rows exceeds r plus a uniform number.
+        row = self.state * self._n_actions + action
+        entry = np.searchsorted(self._cumulative, row + moves, side="right")
+        self.state = self._successors[np.minimum(entry, len(self._successors) - 1)]
+
+    def _pick_options(
+        self, states: IntegerArray, picks: FloatArray
+    ) -> NDArray[np.int32]:
+        """Return an option that is available in each of some states."""
+        number = (picks * self._n_available[states]).astype(np.int64)
+        options: NDArray[np.int32] = self._available.indices[
+            self._available.indptr[states] + number
+        ]
+        return options
 
 
 def walk_one_by_one(
     mdp: MDP,
-    policy: NDArray[Any],
-    choices: Settings,
-    targets: Mask,
+    policies: IntegerArray,
+    settings: Sequence[Setting],
+    targets: BoolArray,
     half: int,
     max_steps: int,
-    rng: int,
-) -> NDArray[np.float64]:
-    """The same by the kernel, with fewer walks where they are long; the second half of all but the best are inf."""
-    moves, uniform = make_tables(mdp, policy)
-    tables = [
-        (moves, uniform._replace(option_chance=chance, stop_chance=stop))
-        for chance, stop in choices
-    ]
-    # All settings take the first half of the walks, and the best and primitive actions the second.
-    n_parts = len(choices) + 2
-    limit = max(max_steps // (2 * n_parts), 1)
-    first = [
-        mean_first_visit(tables[0], targets, limit, [rng, walk]) for walk in range(2)
-    ]
-    half = min(max(max_steps // (n_parts * max(steps for _, steps in first)), 2), half)
-    times = np.full((len(choices), 2 * half), np.inf)
-    times[0, :2] = [mean for mean, _ in first]
+    seed: int,
+) -> FloatArray:
+    """Score walks with the kernel, one after the other.
 
-    def walk(choice: int, walks: range, limit: int) -> None:
-        for walk in walks:
-            times[choice, walk], _ = mean_first_visit(
-                tables[choice], targets, limit, [rng, walk]
-            )
+    The parameters are those of `walk_together`. Where walks are long there are fewer than
+    ``2 * half``. Only primitive actions and the best setting take the second half of the
+    walks; those of the others are inf.
+    """
+    moves, uniform = make_tables(mdp, policies)
+    tables = []
+    for setting in settings:
+        choices = uniform._replace(
+            option_chance=setting.option_chance, stop_chance=setting.stop_chance
+        )
+        tables.append((moves, choices))
 
-    walk(0, range(2, 2 * half), limit)
-    # States that are not seen in four times the mean of primitive actions count three times as many steps.
+    # Two walks of primitive actions show how long a walk is, and so how many we can
+    # afford: half of the walks for each setting, and the second halves of two of them.
+    n_halves = len(settings) + 2
+    limit = max(max_steps // (2 * n_halves), 1)
+    first_time, first_steps = measure_first_visits(tables[0], targets, limit, [seed, 0])
+    second_time, second_steps = measure_first_visits(
+        tables[0], targets, limit, [seed, 1]
+    )
+    affordable = max_steps // (n_halves * max(first_steps, second_steps))
+    half = min(max(affordable, 2), half)
+
+    times = np.full((len(settings), 2 * half), np.inf)
+    times[0, :2] = first_time, second_time
+    others = range(2, 2 * half)
+    times[0, 2:] = _measure_walks(tables[0], targets, limit, seed, others)
+
+    # A setting that needs four times as long as primitive actions is no good: its walks
+    # may end there.
     limit = min(limit, int(4 * times[0].mean()) + 1)
-    for choice in range(1, len(choices)):
-        walk(choice, range(half), limit)
-    best = 1 + int(np.argmin(times[1:, :half].mean(axis=1)))
-    walk(best, range(half, 2 * half), limit)
+    for i in range(1, len(settings)):
+        times[i, :half] = _measure_walks(tables[i], targets, limit, seed, range(half))
+
+    best = _find_best(times)
+    others = range(half, 2 * half)
+    times[best, half:] = _measure_walks(tables[best], targets, limit, seed, others)
     if times[best, half:].mean() > limit / 2 and mdp.n_states <= 100_000:
-        # Few options see more at first and then stand still: a walk this short does not tell.
+        # A few options see more at first, and then reach a plateau. A walk this short
+        # does not tell.
         times[best, half:] = np.inf
     return times
 
 
-def mean_first_visit(
-    tables: Any, targets: Mask, limit: int, seed: list[int]
+def _measure_walks(
+    tables: tuple[Moves, Choices],
+    targets: BoolArray,
+    limit: int,
+    seed: int,
+    numbers: Iterable[int],
+) -> list[float]:
+    """Return the mean step of the first visits of each walk with one of some numbers."""
+    times = []
+    for number in numbers:
+        time, _ = measure_first_visits(tables, targets, limit, [seed, number])
+        times.append(time)
+    return times
+
+
+def measure_first_visits(
+    tables: tuple[Moves, Choices], targets: BoolArray, limit: int, seed: Sequence[int]
 ) -> tuple[float, int]:
-    """Mean step of the first visits of a walk to the target states, and its steps; not seen: three times `limit`."""
+    """Walk from a random state until all states were visited.
+
+    Parameters
+    ----------
+    tables : Moves, Choices
+        Dynamics and choices of the walk, from `make_tables`.
+    targets : array of bool of shape (S,)
+        The states that count.
+    limit : int
+        Steps after which the walk ends. A state that was not visited counts three times
+        as many.
+    seed : sequence of int
+        Seed of the walk.
+
+    Returns
+    -------
+    mean : float
+        Mean step of the first visits.
+    steps : int
+        Number of steps of the walk.
+    """
     generator = np.random.default_rng(seed)
-    start, touched = (
-        int(generator.choice(np.flatnonzero(targets))),
-        (~targets).astype(np.uint8),
-    )
-    total, steps = visit_states(
-        tables, start, int(generator.integers(2**63)), touched, limit
-    )
-    return (total + 3.0 * limit * int((touched == 0).sum())) / (
-        int(targets.sum()) - 1
-    ), steps
+    start = int(generator.choice(np.flatnonzero(targets)))
+    walk_seed = int(generator.integers(2**63))
+
+    touched = (~targets).astype(np.uint8)
+    total, steps = visit_states(tables, start, walk_seed, touched, limit)
+    n_missed = int((touched == 0).sum())
+    n_others = int(targets.sum()) - 1
+    return (total + 3.0 * limit * n_missed) / n_others, steps
