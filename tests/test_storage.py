@@ -184,7 +184,7 @@ def test_files_of_other_programs_kinds_and_versions_are_refused(
     write_arrays(path, "results", {}, {"policy": options.policy})
     with pytest.raises(ValueError, match="results"):
         eo.load_options(path)
-    monkeypatch.setattr("eigenoptions.options.files.FORMAT", 99)
+    monkeypatch.setattr("eigenoptions.options.files._FORMAT", 99)
     options.save(path)
     monkeypatch.undo()
     with pytest.raises(ValueError, match="format 99"):

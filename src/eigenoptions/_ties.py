@@ -2,9 +2,9 @@
 
 Scores are computed in floating point. Two machines, two BLAS builds or two numbers of
 threads round them differently, so scores that are equal in exact arithmetic differ in
-their last bits, and a plain ``argmax`` picks one of them by accident. On a symmetric maze
-that happens in many states. Everything in this library that takes a maximum of computed
-scores therefore asks `find_first_maximum`.
+their last bits, and a plain ``argmax`` picks one of them by accident. On a symmetric
+maze that happens in many states. Everything in this library that takes a maximum of
+computed scores therefore asks `find_first_maximum`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 
 from eigenoptions._types import FloatArray
 
-# Scores that differ by no more than this, relative to the largest, are equal. Scores that
-# follow from exact numbers (the indicator of a goal) have rounding errors of 1e-16 only;
-# those of an eigenvector have errors of up to 1e-12.
+# Scores that differ by no more than this, relative to the largest, are equal. Scores
+# that follow from exact numbers (the indicator of a goal) have rounding errors of 1e-16
+# only; those of an eigenvector have errors of up to 1e-12.
 EXACT_TOLERANCE = 1e-12
 COMPUTED_TOLERANCE = 1e-9
 
@@ -36,8 +36,8 @@ def find_first_maximum(
     scores : array
         Finite numbers.
     tolerance : float or array, default=None
-        Scores that are smaller than the maximum by no more than this count as maxima. An
-        array has one number per maximum. None: 1e-9 of the largest absolute score.
+        Scores that are smaller than the maximum by no more than this count as maxima.
+        An array has one number per maximum. None: 1e-9 of the largest absolute score.
     axis : int, default=-1
         The axis along which to take the maximum.
     maximum : array, default=None

@@ -82,7 +82,7 @@ def cumulate_rows(indptr: IntegerArray, data: FloatArray) -> FloatArray:
 
 
 def uniform_walk(mdp: MDP) -> csr_array:
-    """Return the transition probabilities ``(S, S)`` when all actions are equally likely.
+    """Return the transition probabilities ``(S, S)`` if all actions are equally likely.
 
     A move that is blocked stays where it is.
     """
@@ -212,7 +212,7 @@ def follow_options(
 
 
 def _sum_powers(matrix: csr_array, n_powers: int) -> tuple[csr_array, csr_array]:
-    """Return ``I + X + X^2 + ...`` with more than `n_powers` powers, and the next power.
+    """Return ``I + X + X^2 + ...``, at least to power `n_powers`, and the next power.
 
     The product ``(I + X) (I + X^2) (I + X^4) ...`` has twice as many powers with each
     factor. The next power is zero if the sum is that of all powers.

@@ -1,4 +1,10 @@
-"""Files of named arrays: safetensors with JSON metadata, written completely or not at all."""
+"""Files of named arrays: safetensors with JSON metadata. No pickle.
+
+A file is written completely or not at all. Its metadata have one entry,
+``"eigenoptions"``: the digest of the content, a space, and a JSON object, the *header*.
+The header has the ``kind`` of the file, the version of its ``format``, and what the
+kind needs beside its arrays.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +21,17 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load, save
 
-FORMAT = 1
-
+# Version of the format of files.
+_FORMAT = 1
 
 Arrays = dict[str, NDArray[Any]]
 
 
 def write_atomically(path: str | Path, data: bytes) -> None:
-    """Write a file completely or not at all: under a temporary name in the same folder, which is then renamed."""
+    """Write a file completely or not at all.
+
+    It is written under a temporary name in the same folder, and then renamed.
+    """
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name[:100]}.{uuid.uuid4().hex}.tmp")
     try:
@@ -34,8 +43,10 @@ def write_atomically(path: str | Path, data: bytes) -> None:
             shutil.copymode(target, temporary)
         os.replace(temporary, target)
     except OSError as error:
-        message = f"cannot write {path}: {error.strerror}; choose a file in a folder that exists"
-        raise type(error)(message) from None
+        raise type(error)(
+            f"cannot write {path}: {error.strerror}; "
+            "choose a file in a folder that exists"
+        ) from None
     finally:
         with suppress(OSError):
             temporary.unlink()
@@ -44,28 +55,32 @@ def write_atomically(path: str | Path, data: bytes) -> None:
 def write_arrays(
     path: str | Path, kind: str, header: dict[str, Any], arrays: Arrays
 ) -> None:
-    """Write named arrays and a header of plain values as a file of some kind; `read_arrays` reads it."""
-    arrays = {
-        k: np.asarray(a, dtype=a.dtype.newbyteorder("="), order="C")
-        for k, a in arrays.items()
-    }
-    header = {**header, "kind": kind, "format": FORMAT}
-    # The method turns numbers of NumPy into those of Python, and raises TypeError for what JSON cannot hold.
-    text = json.dumps(header, sort_keys=True, allow_nan=False, default=np.generic.item)
-    write_atomically(
-        path, save(arrays, {"eigenoptions": f"{_compute_digest(text, arrays)} {text}"})
+    """Write named arrays and a header of plain values; `read_arrays` reads them."""
+    native: Arrays = {}
+    for name, array in arrays.items():
+        native[name] = np.asarray(array, array.dtype.newbyteorder("="), order="C")
+
+    # `item` turns numbers of NumPy into those of Python, and raises TypeError for what
+    # JSON cannot hold.
+    text = json.dumps(
+        {**header, "kind": kind, "format": _FORMAT},
+        sort_keys=True,
+        allow_nan=False,
+        default=np.generic.item,
     )
+    digest = _compute_digest(text, native)
+    write_atomically(path, save(native, {"eigenoptions": f"{digest} {text}"}))
 
 
 def read_arrays(path: str | Path) -> tuple[dict[str, Any], Arrays]:
-    """Header and arrays of a file that `write_arrays` wrote; ValueError where it is no such file or damaged."""
+    """Return the header and the arrays of a file that `write_arrays` wrote.
+
+    Raise ValueError if it is no such file, or damaged.
+    """
     data = Path(path).read_bytes()
     try:
         arrays = load(data)
-        metadata = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])[
-            "__metadata__"
-        ]
-        digest, _, text = metadata["eigenoptions"].partition(" ")
+        digest, _, text = _read_metadata(data)["eigenoptions"].partition(" ")
         if digest != _compute_digest(text, arrays):
             raise ValueError("its content does not match its digest")
         header = json.loads(text)
@@ -74,17 +89,29 @@ def read_arrays(path: str | Path) -> tuple[dict[str, Any], Arrays]:
         raise ValueError(
             f"{path} is not a file of eigenoptions, or damaged: {error!r}"
         ) from None
-    if version != FORMAT:
+    if version != _FORMAT:
         raise ValueError(
-            f"{path} has format {version}, this version reads {FORMAT}: make the file again"
+            f"{path} has format {version}, this version reads {_FORMAT}: "
+            "make the file again"
         )
     return header, arrays
 
 
+def _read_metadata(data: bytes) -> dict[str, str]:
+    """Return the metadata of a safetensors file.
+
+    The file begins with the length of a JSON object in 8 bytes, and the object itself.
+    """
+    length = int.from_bytes(data[:8], "little")
+    metadata: dict[str, str] = json.loads(data[8 : 8 + length])["__metadata__"]
+    return metadata
+
+
 def _compute_digest(text: str, arrays: Arrays) -> str:
-    """SHA-256 of the JSON text and, in order of their names, of the name, type, shape and bytes of each array."""
+    """Return the SHA-256 of a header and of arrays, in the order of their names."""
     digest = hashlib.sha256(text.encode())
     for name in sorted(arrays):
-        digest.update(f"{name} {arrays[name].dtype.str} {arrays[name].shape}".encode())
-        digest.update(arrays[name].data)
+        array = arrays[name]
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(array.data)
     return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""Look-ahead: where every action of an environment would lead, tried in copies of it (paper, Section 5.2)."""
+"""Look-ahead: try every action of an environment in copies of it (Section 5.2)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,35 @@ from typing import Any
 
 import numpy as np
 
+# From an environment to its state, and from an environment and a state back to it.
 Save = Callable[[Any], Any]
 Restore = Callable[[Any, Any], object]
 
+# Attributes of environments that hold no state, and that may not be copyable.
+_SHARED_ATTRIBUTES = (
+    "spec",
+    "observation_space",
+    "action_space",
+    "screen",
+    "surf",
+    "clock",
+    "window",
+    "window_surface",
+)
+
 
 class Clones:
-    """Copies of an environment in which actions are tried; the parameters are those of `LinearOptionSet.look_ahead`."""
+    """Copies of an environment in which actions are tried.
+
+    Parameters
+    ----------
+    env : Environment
+        The environment. One that cannot be copied is refused at once.
+    n_actions : int
+        Number of its actions.
+    save, restore : callable, default=None
+        Save the state of ``env.unwrapped`` and restore it. None: `env` is copied.
+    """
 
     def __init__(
         self,
@@ -24,37 +47,45 @@ class Clones:
     ) -> None:
         if (save is None) != (restore is None):
             raise ValueError("save and restore go together, got only one of them")
-        if getattr(getattr(env, "action_space", None), "n", None) != n_actions:
+        action_space = getattr(env, "action_space", None)
+        if getattr(action_space, "n", None) != n_actions:
             raise ValueError(
                 f"look-ahead needs an environment with {n_actions} actions, got {env}"
             )
-        self.env, self.n_actions, self.save, self.restore = (
-            env,
-            n_actions,
-            save,
-            restore,
-        )
-        self._verified = False
+        self.env = env
+        self.n_actions = n_actions
+        self.save = save
+        self.restore = restore
+        self._is_verified = False
         if save is None:
-            # An environment that cannot be copied is refused here, not in the middle of an episode.
+            # Refuse an environment that cannot be copied now, not during an episode.
             copy_env(env)
 
     def outcomes(self) -> list[Any]:
-        """For every action the observation that it leads to."""
-        if not self._verified:
-            for action in range(self.n_actions):
-                if not _equal(self.try_action(action), self.try_action(action)):
-                    remedy = "pass save= and restore= that keep its whole state, or learn the options (fit)"
-                    raise ValueError(
-                        f"{self.env} cannot be cloned (action {action} has two outcomes): {remedy}"
-                    )
-            self._verified = True
+        """Return the observation that each action leads to."""
+        if not self._is_verified:
+            self._verify()
+            self._is_verified = True
         return [self.try_action(action) for action in range(self.n_actions)]
 
+    def _verify(self) -> None:
+        """Raise ValueError if an action leads to two outcomes from the same state."""
+        for action in range(self.n_actions):
+            if not _are_equal(self.try_action(action), self.try_action(action)):
+                raise ValueError(
+                    f"{self.env} cannot be cloned (action {action} has two outcomes): "
+                    "pass save= and restore= that keep its whole state, "
+                    "or learn the options (fit)"
+                )
+
     def try_action(self, action: int) -> Any:
-        """The observation after an action in a copy, which has the random generator of the environment."""
+        """Return the observation after an action in a copy.
+
+        The copy has the random generator of the environment.
+        """
         if self.save is None or self.restore is None:
             return copy_env(self.env).step(action)[0]
+
         env = self.env.unwrapped
         saved = self.save(env)
         try:
@@ -63,39 +94,43 @@ class Clones:
             self.restore(env, saved)
 
 
-def _equal(first: Any, second: Any) -> bool:
-    """Whether two observations are equal, also nested ones."""
+def _are_equal(first: Any, second: Any) -> bool:
+    """Return whether two observations are equal, also nested ones."""
     if isinstance(first, dict):
-        first, second = tuple(first.values()), tuple(second[name] for name in first)
-    return (
-        all(map(_equal, first, second))
-        if isinstance(first, tuple)
-        else np.array_equal(first, second)
-    )
+        return all(_are_equal(first[name], second[name]) for name in first)
+    if isinstance(first, tuple):
+        return all(map(_are_equal, first, second))
+    return np.array_equal(first, second)
 
 
 def copy_env(env: Any) -> Any:
-    """A copy of an environment with its wrappers, which is not rendered; ValueError where it cannot be copied."""
-    # Copies share what holds no state of the environment and may not be copyable: spaces and windows.
-    shared = ["spec", "observation_space", "action_space"]
-    shared += ["screen", "surf", "clock", "window", "window_surface"]
-    memo: dict[int, Any] = {}
-    layer = env
-    while layer is not None:
-        parts = vars(layer)
-        memo |= {
-            id(parts[name]): parts[name]
-            for name in shared
-            if parts.get(name) is not None
-        }
-        layer = parts.get("env")
+    """Return a copy of an environment with its wrappers, which is not rendered.
+
+    Raise ValueError if it cannot be copied.
+    """
+    shared = _list_shared_parts(env)
     try:
-        twin = copy.deepcopy(env, memo)
+        twin = copy.deepcopy(env, shared)
     except Exception as error:
-        remedy = "pass save= and restore= that keep its whole state, or sample it (discover(env, steps=...))"
         raise ValueError(
-            f"{env} cannot be cloned ({type(error).__name__}: {error}): {remedy}"
+            f"{env} cannot be cloned ({type(error).__name__}: {error}): "
+            "pass save= and restore= that keep its whole state, "
+            "or sample it (discover(env, steps=...))"
         ) from error
     if getattr(twin.unwrapped, "render_mode", None) is not None:
         twin.unwrapped.render_mode = None
     return twin
+
+
+def _list_shared_parts(env: Any) -> dict[int, Any]:
+    """Return the parts that copies share with `env`, as a memo of `deepcopy`."""
+    memo: dict[int, Any] = {}
+    layer = env
+    while layer is not None:
+        attributes = vars(layer)
+        for name in _SHARED_ATTRIBUTES:
+            part = attributes.get(name)
+            if part is not None:
+                memo[id(part)] = part
+        layer = attributes.get("env")
+    return memo

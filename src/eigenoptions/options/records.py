@@ -1,8 +1,8 @@
 """Purposes and options as records of arrays (paper, Sections 2.2 and 3).
 
-A `Purpose` is a potential f; its reward is ``f(s') - f(s)``. In a table, an `Option` is a
-row of actions, with TERMINATE where it ends and may not start. `solver.solve` computes an
-`OptionSet` of them.
+A `Purpose` is a potential f; its reward is ``f(s') - f(s)``. In a table, an `Option` is
+a row of actions, with TERMINATE where it ends and may not start. `solver.solve`
+computes an `OptionSet` of them.
 """
 
 from __future__ import annotations
@@ -58,8 +58,9 @@ class Purpose(Record):
     Parameters
     ----------
     potential : array of shape (d,) or None
-        In a table one number per state, in a feature space the vector e of the potential
-        ``e . phi(s)``. None for options of a table that were loaded from a file.
+        In a table one number per state, in a feature space the vector e of the
+        potential ``e . phi(s)``. None for options of a table that were loaded from a
+        file.
     label : str, default=""
         Name. By default it follows from the fields below: ``"e2+"``, ``"goal 17"``.
     index : int, default=None
@@ -73,9 +74,10 @@ class Purpose(Record):
     initiation : array of bool of shape (S,), default=None
         States where the option may be followed. None: all.
     exact : bool, default=False
-        Whether the potential is exact, such as the indicator of a goal, and not computed.
-        Action values of an exact potential are different if they differ by more than
-        1e-12 of its maximum, those of a computed one by more than 1e-9. See `solve`.
+        Whether the potential is exact, such as the indicator of a goal, and not
+        computed. Action values of an exact potential are different if they differ by
+        more than 1e-12 of its maximum, those of a computed one by more than 1e-9. See
+        `solve`.
 
     Examples
     --------
@@ -161,9 +163,9 @@ class OptionFields:
 class OptionSequence(Sequence[T]):
     """What sets of options have in common, in a table and in a feature space.
 
-    Labels and numbers come from the purposes. You choose options by number or label. The
-    sets are frozen dataclasses, and `_row_arrays` names their fields with one row per
-    option.
+    Labels and numbers come from the purposes. You choose options by number or label.
+    The sets are frozen dataclasses, and `_row_arrays` names their fields with one row
+    per option.
     """
 
     purposes: Sequence[Purpose]
@@ -246,7 +248,7 @@ class OptionSequence(Sequence[T]):
         raise NotImplementedError
 
     def save(self, path: str | Path) -> None:
-        """Write a safetensors file, completely or not at all; `load_options` reads it."""
+        """Write a file, completely or not at all; `load_options` reads it."""
         kind, header, arrays = self._describe_file()
         header["provenance"] = self.provenance
         header["purposes"] = [_describe_purpose(purpose) for purpose in self.purposes]
@@ -265,7 +267,7 @@ class OptionSequence(Sequence[T]):
 
 
 def _describe_purpose(purpose: Purpose) -> dict[str, Any]:
-    """Return the fields of a purpose that a file keeps, without those that say nothing."""
+    """Return the fields of a purpose that a file keeps, without empty ones."""
     described: dict[str, Any] = {"label": purpose.label}
     for name in ("index", "sign", "goal"):
         number = getattr(purpose, name)
@@ -277,7 +279,7 @@ def _describe_purpose(purpose: Purpose) -> dict[str, Any]:
 
 
 def check_purposes(purposes: Sequence[Purpose]) -> tuple[Purpose, ...]:
-    """Return purposes that all have a label, ``"option 3"`` for the third by default."""
+    """Return purposes that all have a label; the third is ``"option 3"`` by default."""
     checked = []
     for number, purpose in enumerate(purposes, start=1):
         remedy = "make them with eigenpurposes or Purpose(potential)"
@@ -289,7 +291,7 @@ def check_purposes(purposes: Sequence[Purpose]) -> tuple[Purpose, ...]:
 
 
 def _check_policy(policy: Any, mdp: MDP, ndim: int) -> IntegerArray:
-    """Return a read-only policy of one option ``(S,)`` (`ndim` 1) or several ``(n, S)``."""
+    """Return a read-only policy, ``(S,)`` or ``(n, S)`` by its number of dimensions."""
     checked = readonly(policy)
     has_shape = checked.ndim == ndim and checked.shape[-1] == mdp.n_states
     if has_shape and checked.dtype.kind in "iu":
@@ -333,8 +335,8 @@ class Option(Record, OptionFields, TablePolicy):
     value : array of shape (S,)
         Intrinsic return v(s) that the option still obtains from each state.
     purpose : Purpose
-        What it was computed for. The option's `label`, `eigenvalue`, `index`, `sign` and
-        `goal` are those of its purpose.
+        What it was computed for. The option's `label`, `eigenvalue`, `index`, `sign`
+        and `goal` are those of its purpose.
 
     Examples
     --------
@@ -383,8 +385,9 @@ class Option(Record, OptionFields, TablePolicy):
 class OptionSet(Record, OptionSequence[Option], TablePolicy):
     """An ordered sequence of options in one table, with their provenance.
 
-    Index it by number or label for an `Option`, by a slice, numbers or a mask for another
-    set. ``+`` concatenates two sets, `save` writes a file. All arrays are read-only.
+    Index it by number or label for an `Option`, by a slice, numbers or a mask for
+    another set. ``+`` concatenates two sets, `save` writes a file. All arrays are
+    read-only.
 
     Parameters
     ----------
@@ -498,8 +501,8 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
     def check(self, mdp: Any) -> None:
         """Raise ValueError unless these options were computed for an MDP.
 
-        `mdp` may also be an environment; then its dynamics are compared. Of a table that
-        was estimated from samples only the sizes are compared.
+        `mdp` may also be an environment; then its dynamics are compared. Of a table
+        that was estimated from samples only the sizes are compared.
         """
         if not isinstance(mdp, MDP):
             environment_checks.find("dynamics")(self, mdp)
@@ -545,7 +548,8 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
         if mdp.reward is not None:
             arrays["mdp.reward"] = mdp.reward
 
-        # A key that is a function cannot be written, and without it states are of no use.
+        # A key that is a function cannot be written, and without it states are of no
+        # use.
         if mdp.recognition and isinstance(mdp.recognition["by"], str):
             header["mdp"]["recognition"] = mdp.recognition
             states = json.dumps(list(mdp.states or ()))
@@ -553,7 +557,7 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
         return "options", header, arrays
 
     def __add__(self, other: OptionSet) -> OptionSet:
-        """Return both sets, one after the other; they must have the same state space."""
+        """Return both sets, one after the other. They must have one state space."""
         if not isinstance(other, OptionSet):
             return NotImplemented
 

@@ -1,30 +1,32 @@
 """One solver for all purposes: optimal policies with the terminate action (Section 3).
 
 The reward of a potential f is ``f(s') - f(s)``, and TERMINATE is worth 0. An option may
-start where some action has q > 0, and it terminates where none has. Theorem 3.1 says that
-for gamma < 1 it terminates somewhere. Here it does so with probability 1 from every state.
+start where some action has q > 0, and it terminates where none has. Theorem 3.1 says
+that for gamma < 1 it terminates somewhere. Here it does so with probability 1 from
+every state.
 
-**The equation.** Let v be the value of an option and ``u = v + f``. The Bellman equation
-is then ``u(s) = max(f(s), max_a E[x(s')])``, where ``x = (1 - gamma) f + gamma u`` is what
-arriving in a state is worth. Rounding is monotone. So every order of updates that begins
-with ``u = f`` rises to the same least fixed point, bit for bit: sweeps over whole arrays
-and updates state by state agree.
+**The equation.** Let v be the value of an option and ``u = v + f``. The Bellman
+equation is then ``u(s) = max(f(s), max_a E[x(s')])``, where
+``x = (1 - gamma) f + gamma u`` is what arriving in a state is worth. Rounding is
+monotone. So every order of updates that begins with ``u = f`` rises to the same least
+fixed point, bit for bit: sweeps over whole arrays and updates state by state agree.
 
 **Ties.** `choose_actions` decides for all options when two action values are equal. The
-entries of an eigenvector f have an error of at most d, which differs between machines. The
-discounted rewards of an option telescope, so u is a weighted mean of entries of f, and so
-is x. Hence both have an error of at most d, whatever gamma is. The error of
-``q(s, a) = E[x(s')] - f(s)``, and of the difference of two action values, is at most 2 d.
-With a tolerance above 2 d, values that are equal in truth are found equal on every
-machine. The tolerance lies far above 2 d, so that few other differences come close to it.
-On every maze that we studied, no difference lies between the noise and the true
+entries of an eigenvector f have an error of at most d, which differs between machines.
+The discounted rewards of an option telescope, so u is a weighted mean of entries of f,
+and so is x. Hence both have an error of at most d, whatever gamma is. The error of
+``q(s, a) = E[x(s')] - f(s)``, and of the difference of two action values, is at most
+2 d. With a tolerance above 2 d, values that are equal in truth are found equal on every
+machine. The tolerance lies far above 2 d, so that few other differences come close to
+it. On every maze that we studied, no difference lies between the noise and the true
 differences: from 1e-12 to 1e-9 of max|f|.
 
 **No circles.** Suppose that an option takes actions that are worse than the best by at
 most `slack`. From a state to the next one, the mean of u then rises by at least
 ``(1 - gamma) v(s') - slack``. Around a circle these changes add up to zero. But if
-``slack <= (1 - gamma) v / 4``, their sum is positive. So no option runs in a circle, and
-in stochastic dynamics each option terminates with probability 1, whatever the tolerance.
+``slack <= (1 - gamma) v / 4``, their sum is positive. So no option runs in a circle,
+and in stochastic dynamics each option terminates with probability 1, whatever the
+tolerance.
 """
 
 from __future__ import annotations
@@ -134,7 +136,7 @@ def solve(
 def choose_actions(
     q: FloatArray, tolerance: float | FloatArray, gamma: float = 0.0
 ) -> NDArray[np.int64]:
-    """Return the first of the best actions, or TERMINATE where none is worth more than 0.
+    """Return the first of the best actions, or TERMINATE if none is worth more than 0.
 
     Parameters
     ----------
@@ -281,7 +283,7 @@ def _sweep_stochastic(
 def _iterate_policies(
     mdp: MDP, potential: FloatArray, gamma: float, policy: IntegerArray
 ) -> FloatArray:
-    """Return the optimal action values ``(S, A)`` of a potential, from a first policy."""
+    """Return the optimal action values ``(S, A)``, beginning with some policy."""
     states = np.arange(mdp.n_states)
     # An action is replaced only by one that is better by more than rounding. So each
     # policy is better than the one before, and the iteration ends.

@@ -1,8 +1,8 @@
-"""Options files: safetensors with JSON metadata, written to a temporary name and renamed. No pickle.
+"""Reading files of options; `save` of each set of options writes them.
 
-The metadata of a file has one entry, ``"eigenoptions"``: the digest of the file (see `_compute_digest`), a space, and
-a JSON object with the ``kind`` of the file, the version of its ``format`` and what the kind needs beside its arrays.
-`save_options` describes the two kinds.
+`options.files` describes the format. There are two kinds: ``"options"`` of a table, and
+``"linear options"`` of a feature space. `_describe_file` of each set says what is in
+them.
 """
 
 from __future__ import annotations
@@ -38,16 +38,20 @@ def load_options(
     path : str or Path
         The file.
     mdp : MDP, default=None
-        The state space that its options must have been computed for; None: not checked.
+        The state space that its options must have been computed for. None: not checked.
     only : int, slice, sequence of int or mask, default=None
-        Select these options; None: all.
-    features, basis : callable, default=None
-        The maps phi and psi of a `LinearOptionSet`, where they were functions, which a file cannot hold.
+        Select these options. None: all.
+    features : callable, default=None
+        The map phi of a `LinearOptionSet`, if it is a function, which a file cannot
+        hold.
+    basis : callable, default=None
+        The map psi of a `LinearOptionSet`, if it is a function.
 
     Returns
     -------
     OptionSet or LinearOptionSet
-        ``options.mdp`` is the whole MDP of the options. Their purposes have no potential in a table.
+        ``options.mdp`` is the whole MDP of the options. In a table, their purposes have
+        no potential.
 
     Examples
     --------
@@ -60,44 +64,36 @@ def load_options(
     >>> folder.cleanup()
     """
     header, arrays = read_arrays(path)
-    if header["kind"] not in ("options", "linear options"):
-        raise ValueError(f"{path} holds {header['kind']}, not options")
+    kind = header["kind"]
+    if kind not in ("options", "linear options"):
+        raise ValueError(f"{path} holds {kind}, not options")
+
+    options: OptionSet | LinearOptionSet
     try:
-        if header["kind"] == "options":
-            options: Any = _make_options(header, arrays)
+        if kind == "options":
+            options = _make_options(header, arrays)
         else:
             options = _make_linear_options(header, arrays, features, basis)
     except Exception as error:
         raise ValueError(f"the options of {path} cannot be read: {error}") from None
+
     if mdp is not None:
         if isinstance(options, LinearOptionSet):
             raise ValueError(
                 f"{path} holds options of a feature space, not of an MDP: leave out mdp"
             )
         options.check(mdp)
+
     if only is None:
         return options
-    return options[[only] if isinstance(only, int | np.integer) else only]
+    if isinstance(only, int | np.integer):
+        only = [int(only)]
+    return options[only]
 
 
 def _make_options(header: dict[str, Any], arrays: Arrays) -> OptionSet:
-    table = [arrays[f"transition.{name}"] for name in ("data", "indices", "indptr")]
-    shape = len(table[2]) - 1, arrays["policy"].shape[1]
-    fields: dict[str, Any] = {
-        name: arrays.get(f"mdp.{name}") for name in ("coords", "reward")
-    }
-    if "mdp.states" in arrays:
-        fields["states"] = _to_tuples(json.loads(arrays["mdp.states"].tobytes()))
-    if not all(
-        isinstance(header["mdp"].get(name, ""), str) for name in ("name", "legend")
-    ):
-        raise ValueError("name and legend must be text")
-    if (
-        fields["coords"] is not None
-        and np.abs(fields["coords"].astype(float)).max() > 2**31
-    ):
-        raise ValueError("coords must be below 2^31")
-    mdp = MDP(csr_array(tuple(table), shape=shape), **header["mdp"], **fields)
+    """Return the options of a table that `OptionSet._describe_file` described."""
+    mdp = _make_mdp(header["mdp"], arrays)
     if header.get("state_space", mdp.fingerprint) != mdp.fingerprint:
         raise ValueError("its state space does not match its fingerprint")
     purposes = [Purpose(None, **fields) for fields in header["purposes"]]
@@ -106,32 +102,74 @@ def _make_options(header: dict[str, Any], arrays: Arrays) -> OptionSet:
     )
 
 
+def _make_mdp(header: dict[str, Any], arrays: Arrays) -> MDP:
+    """Return the MDP of a file of options, from its part of the header."""
+    data = arrays["transition.data"]
+    indices = arrays["transition.indices"]
+    indptr = arrays["transition.indptr"]
+    n_rows = len(indptr) - 1
+    n_states = arrays["policy"].shape[1]
+    table = csr_array((data, indices, indptr), shape=(n_rows, n_states))
+
+    for name in ("name", "legend"):
+        if not isinstance(header.get(name, ""), str):
+            raise ValueError("name and legend must be text")
+
+    coords = arrays.get("mdp.coords")
+    if coords is not None and np.abs(coords.astype(float)).max() > 2**31:
+        raise ValueError("coords must be below 2^31")
+
+    fields: dict[str, Any] = {"coords": coords, "reward": arrays.get("mdp.reward")}
+    if "mdp.states" in arrays:
+        fields["states"] = _to_tuples(json.loads(arrays["mdp.states"].tobytes()))
+    return MDP(table, **header, **fields)
+
+
 def _make_linear_options(
-    header: dict[str, Any], arrays: Arrays, features: Any, basis: Any
+    header: dict[str, Any],
+    arrays: Arrays,
+    features: FeatureFunction | None,
+    basis: FeatureFunction | None,
 ) -> LinearOptionSet:
-    maps: dict[str, Any] = {}
-    for name, function in (("features", features), ("basis", basis)):
-        own = {
-            key[len(name) + 1 :]: array
-            for key, array in arrays.items()
-            if key.startswith(f"{name}.")
-        }
-        maps[name] = features_from_dict(
-            {**header[name], "arrays": own} if own else header[name], function
-        )
-    pairs = zip(arrays["directions"], header["purposes"], strict=True)
+    """Return the options that `LinearOptionSet._describe_file` described."""
+    phi = _make_feature_map("features", header, arrays, features)
+    psi = _make_feature_map("basis", header, arrays, basis)
+    purposes = []
+    for direction, fields in zip(arrays["directions"], header["purposes"], strict=True):
+        purposes.append(Purpose(direction, **fields))
     return LinearOptionSet(
-        [Purpose(direction, **fields) for direction, fields in pairs],
+        purposes,
+        phi,  # type: ignore[arg-type]
+        n_actions=header["n_actions"],
         weights=arrays.get("weights"),
+        basis=psi,
         threshold=arrays["threshold"],
-        **maps,
-        **{
-            name: header[name]
-            for name in ("n_actions", "provenance", "patience", "stop_chance")
-        },
+        provenance=header["provenance"],
+        patience=header["patience"],
+        stop_chance=header["stop_chance"],
     )
 
 
+def _make_feature_map(
+    name: str,
+    header: dict[str, Any],
+    arrays: Arrays,
+    features: FeatureFunction | None,
+) -> FeatureFunction | None:
+    """Return the feature map that is given, or else described in the file."""
+    record = header[name]
+    prefix = f"{name}."
+    own_arrays = {}
+    for key, array in arrays.items():
+        if key.startswith(prefix):
+            own_arrays[key.removeprefix(prefix)] = array
+    if own_arrays:
+        record = {**record, "arrays": own_arrays}
+    return features_from_dict(record, features)
+
+
 def _to_tuples(value: Any) -> Any:
-    """JSON lists as tuples, so that a state can be hashed."""
-    return tuple(map(_to_tuples, value)) if isinstance(value, list) else value
+    """Return JSON lists as tuples, so that a state can be hashed."""
+    if isinstance(value, list):
+        return tuple(_to_tuples(part) for part in value)
+    return value

@@ -1,8 +1,8 @@
 """How often to choose an option while exploring, and how soon to stop it.
 
 Options that are chosen too often carry a random walk to their ends again and again. An
-option that also terminates with a small probability after each step pushes the walk along
-its potential instead. Which probabilities help depends on the state space. So
+option that also terminates with a small probability after each step pushes the walk
+along its potential instead. Which probabilities help depends on the state space. So
 `tune_exploration` tries a few of them, "no options" included, in short simulations.
 """
 
@@ -49,14 +49,14 @@ class Exploration:
     Attributes
     ----------
     option_chance : float or None
-        Probability that a decision is for an option where one is available; 0 if options
-        do not help. None: a uniform choice over the actions and the options that are
-        available.
+        Probability that a decision is for an option where one is available; 0 if
+        options do not help. None: a uniform choice over the actions and the options
+        that are available.
     stop_chance : float
         Probability that an option also terminates after each of its steps.
     ratio : float, default=nan
-        Estimated mean time of first visits, relative to that of primitive actions; nan if
-        it was not measured.
+        Estimated mean time of first visits, relative to that of primitive actions; nan
+        if it was not measured.
     """
 
     option_chance: float | None
@@ -83,11 +83,11 @@ def tune_exploration(
 ) -> Exploration:
     """Find the probabilities by which random walks see the states of an MDP soonest.
 
-    Walks start in random states, and each is scored by the mean time of its first visits.
-    Half of the walks choose the best setting. The others decide whether it is clearly
-    better than primitive actions. If it is not, options are not used: `option_chance` is
-    0. Where an episode ends, the walk continues at the start. States that it cannot visit
-    again and again do not count.
+    Walks start in random states, and each is scored by the mean time of its first
+    visits. Half of the walks choose the best setting. The others decide whether it is
+    clearly better than primitive actions. If it is not, options are not used:
+    `option_chance` is 0. Where an episode ends, the walk continues at the start. States
+    that it cannot visit again and again do not count.
 
     Parameters
     ----------
@@ -99,8 +99,8 @@ def tune_exploration(
         What is tried. By default seven pairs, from bold to careful. Of tables with more
         than 100,000 states, only the second to the fourth are tried.
     n_walks : int, default=32
-        Largest number of walks per setting. Where walks are long there are fewer, but at
-        least 4.
+        Largest number of walks per setting. Where walks are long there are fewer, but
+        at least 4.
     max_steps : int, default=40,000,000
         Largest number of steps of all walks together, one or two CPU seconds. Above
         100,000 states at most 60 per state. A walk that does not see all states in its
@@ -217,8 +217,8 @@ def walk_together(
     Returns
     -------
     array of shape (settings, 2 * half)
-        Mean step of the first visits of each walk. A state that was not seen counts three
-        times the steps of the walk.
+        Mean step of the first visits of each walk. A state that was not seen counts
+        three times the steps of the walk.
     """
     n_walks = 2 * half
     generator = np.random.default_rng(seed)
@@ -342,9 +342,9 @@ def walk_one_by_one(
 ) -> FloatArray:
     """Score walks with the kernel, one after the other.
 
-    The parameters are those of `walk_together`. Where walks are long there are fewer than
-    ``2 * half``. Only primitive actions and the best setting take the second half of the
-    walks; those of the others are inf.
+    The parameters are those of `walk_together`. Where walks are long there are fewer
+    than ``2 * half``. Only primitive actions and the best setting take the second half
+    of the walks; those of the others are inf.
     """
     moves, uniform = make_tables(mdp, policies)
     tables = []
@@ -393,7 +393,7 @@ def _measure_walks(
     seed: int,
     numbers: Iterable[int],
 ) -> list[float]:
-    """Return the mean step of the first visits of each walk with one of some numbers."""
+    """Return the mean step of first visits of some walks, given by their numbers."""
     times = []
     for number in numbers:
         time, _ = measure_first_visits(tables, targets, limit, [seed, number])

@@ -179,7 +179,7 @@ def visit_states(
 
 
 def stack_policies(mdp: MDP, options: OptionSet | None) -> NDArray[np.int32]:
-    """Return the policies ``(n, S)`` of options made for an MDP; n = 0 without options."""
+    """Return the policies ``(n, S)`` of options of an MDP; n = 0 without options."""
     if options is None:
         return np.empty((0, mdp.n_states), dtype=np.int32)
     check_type("options", options, OptionSet, "discover some, or give None")
