@@ -26,8 +26,6 @@ from eigenoptions._validation import check_csr, check_int
 
 __all__ = ["OneHot", "Raw", "Bits", "Fourier", "Tiles"]
 
-Map = FeatureFunction
-
 
 class FeatureMap:
     """Base class of the feature maps that have a name: frozen dataclasses.
