@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from eigenoptions._text import count_noun, printable
 from eigenoptions._ties import COMPUTED_TOLERANCE, find_first_maximum
-from eigenoptions._types import FeatureFunction, FloatArray
+from eigenoptions._types import Environment, FeatureFunction, FloatArray
 from eigenoptions._validation import Record, check_float, check_int, readonly
 from eigenoptions.features import add_batch_axis, compute_features, features_to_dict
 from eigenoptions.options.files import Arrays
@@ -231,7 +231,11 @@ class LinearOptionSet(Record, OptionSequence[LinearOption]):
         return replace(self, patience=patience, stop_chance=stop_chance)
 
     def look_ahead(
-        self, env: Any, *, save: Save | None = None, restore: Restore | None = None
+        self,
+        env: Environment,
+        *,
+        save: Save | None = None,
+        restore: Restore | None = None,
     ) -> Self:
         """Return the same purposes, followed by trying every action in a copy of `env`.
 

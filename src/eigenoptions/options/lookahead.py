@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from eigenoptions._types import Environment
+
 # From an environment to its state, and from an environment and a state back to it.
 Save = Callable[[Any], Any]
 Restore = Callable[[Any, Any], object]
@@ -40,7 +42,7 @@ class Clones:
 
     def __init__(
         self,
-        env: Any,
+        env: Environment,
         n_actions: int,
         save: Save | None = None,
         restore: Restore | None = None,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from eigenoptions._registry import environment_checks
 from eigenoptions._text import (
@@ -27,7 +27,13 @@ from eigenoptions._text import (
     find_moves,
     printable,
 )
-from eigenoptions._types import BoolArray, FloatArray, IntegerArray, Randomness
+from eigenoptions._types import (
+    BoolArray,
+    Environment,
+    FloatArray,
+    IntegerArray,
+    Randomness,
+)
 from eigenoptions._validation import (
     Record,
     check_int,
@@ -290,7 +296,7 @@ def check_purposes(purposes: Sequence[Purpose]) -> tuple[Purpose, ...]:
     return tuple(checked)
 
 
-def _check_policy(policy: Any, mdp: MDP, ndim: int) -> IntegerArray:
+def _check_policy(policy: ArrayLike, mdp: MDP, ndim: int) -> IntegerArray:
     """Return a read-only policy, ``(S,)`` or ``(n, S)`` by its number of dimensions."""
     checked = readonly(policy)
     has_shape = checked.ndim == ndim and checked.shape[-1] == mdp.n_states
@@ -498,7 +504,7 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
             states.append(sample_successor(self.mdp, states[-1], action, generator))
         return np.array(states, dtype=np.int64)
 
-    def check(self, mdp: Any) -> None:
+    def check(self, mdp: MDP | Environment) -> None:
         """Raise ValueError unless these options were computed for an MDP.
 
         `mdp` may also be an environment; then its dynamics are compared. Of a table

@@ -30,7 +30,7 @@ def load_options(
     *,
     features: FeatureFunction | None = None,
     basis: FeatureFunction | None = None,
-) -> Any:
+) -> OptionSet | LinearOptionSet:
     """Read options that `OptionSet.save` or `LinearOptionSet.save` wrote.
 
     Parameters

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,7 +161,7 @@ def tune_exploration(
 
 
 def resolve_exploration(
-    options: Any, option_chance: float | str | None, stop_chance: float
+    options: object, option_chance: float | str | None, stop_chance: float
 ) -> Exploration:
     """Return the settings of a wrapper or a walk as they were given, or tune them.
 
