@@ -27,12 +27,13 @@ def test_mdp_with_options_of_stochastic_moves_is_a_power_of_them(i_maze):
     mdp = make_slippery(i_maze)
     options = discover(mdp, 2)
     wide = mdp_with_options(mdp, options).transition.toarray().reshape(19, 6, 19)
+    table = mdp.transition.toarray().reshape(19, 4, 19)
     for i, row in enumerate(options.policy):
-        moves = mdp.transition.toarray().reshape(19, 4, 19)[
-            np.arange(19), np.maximum(row, 0)
-        ]
+        # Where the option terminates, it stays.
+        moves = table[np.arange(19), np.maximum(row, 0)]
         moves[row < 0] = np.eye(19)[row < 0]
-        assert_allclose(wide[:, 4 + i], np.linalg.matrix_power(moves, 5000), atol=1e-9)
+        ends = np.linalg.matrix_power(moves, 5000)
+        assert_allclose(wide[:, 4 + i], ends, atol=1e-9)
 
 
 def test_second_level_options_call_options_or_actions(four_rooms):

@@ -54,38 +54,34 @@ def options() -> LinearOptionSet:
 @pytest.mark.parametrize("shape", [(5, 30), (30, 5), (12, 12)])
 def test_ridge_regression_solves_the_normal_equations(shape):
     rng = np.random.default_rng(0)
-    psi, target = rng.normal(size=shape), rng.normal(size=(shape[0], 2))
+    psi = rng.normal(size=shape)
+    target = rng.normal(size=(shape[0], 2))
     penalty = (1e-3 + 1e-12) * (psi**2).sum() / shape[1]
     exact = np.linalg.solve(psi.T @ psi + penalty * np.eye(shape[1]), psi.T @ target)
-    for given in (psi, csr_array(psi)):
-        np.testing.assert_allclose(
-            prepare_ridge_regression(given, 1e-3)(target), exact, rtol=1e-8, atol=1e-10
-        )
+    for inputs in (psi, csr_array(psi)):
+        weights = prepare_ridge_regression(inputs, 1e-3)(target)
+        np.testing.assert_allclose(weights, exact, rtol=1e-8, atol=1e-10)
 
 
 def test_fit_on_one_hot_features_finds_the_exact_policies(domain):
     """With all transitions and a feature per state, it is value iteration."""
     purposes = eigenpurposes(eo.spectrum(eo.graph(domain), 4))
-    settings = {
-        "gamma": 0.9,
-        "ridge": 0.0,
-        "stop": 1e-9,
-        "parts": 1,
-        "iterations": 2000,
-    }
     learned = fit(
         list_transitions(domain),
         purposes,
         OneHot(domain.n_states),
         n_actions=4,
-        **settings,
+        gamma=0.9,
+        iterations=2000,
+        ridge=0.0,
+        stop=1e-9,
+        parts=1,
     )
     exact = solve(domain, purposes, gamma=0.9)
     states = np.arange(domain.n_states)
     values = learned.values(states).max(axis=2).clip(0)
-    np.testing.assert_allclose(
-        values, exact.value, atol=2e-3
-    )  # the top of f is cut at one in a thousand
+    # The top of f is cut at one in a thousand.
+    np.testing.assert_allclose(values, exact.value, atol=2e-3)
     # What differs are ties, which fitted values break by rounding.
     assert (learned.actions(states) == exact.policy).mean() > 0.95
 
@@ -103,18 +99,15 @@ def test_fit_expects_nothing_after_the_end_of_an_episode():
         x, np.zeros(12, dtype=int), x + 1, np.tile([False, False, True], 4)
     )
     phi = Tiles((0.0,), (3.0,), tiles=3, tilings=1)
-    q = fit(batch, UP, Raw(), basis=phi, gamma=0.5, ridge=0.0, parts=1).values(
-        [[0.0], [1.0], [2.0]]
-    )
+    options = fit(batch, UP, Raw(), basis=phi, gamma=0.5, ridge=0.0, parts=1)
+    q = options.values([[0.0], [1.0], [2.0]])
     np.testing.assert_allclose(q.ravel(), [1.75, 1.5, 1.0], atol=1e-6)
 
 
 def test_fit_with_wrong_arguments_is_refused():
-    x, action, terminated = (
-        np.zeros((4, 1)),
-        np.zeros(4, dtype=int),
-        np.zeros(4, dtype=bool),
-    )
+    x = np.zeros((4, 1))
+    action = np.zeros(4, dtype=int)
+    terminated = np.zeros(4, dtype=bool)
     batch = Transitions(x, action, x, terminated)
     for arguments, word in (
         ({"gamma": 1.0}, "gamma"),
@@ -141,16 +134,18 @@ def test_learned_options_climb_their_potential_in_control_problems(name):
         "order": 2,
         "gamma": 0.95,
     }
-    options, env = eo.discover(name, **settings), gym.make(name)
+    options = eo.discover(name, **settings)
+    env = gym.make(name)
     gains = []
     for option in options:
         for seed in range(4):
             obs = start = env.reset(seed=seed)[0]
             for _ in range(100):
-                action, terminated = option.act(obs), False
-                if action != TERMINATE:
-                    obs, _, terminated, _, _ = env.step(action)
-                if action == TERMINATE or terminated:
+                action = option.act(obs)
+                if action == TERMINATE:
+                    break
+                obs, _, terminated, _, _ = env.step(action)
+                if terminated:
                     break
             gains.append(option.reward(start, obs))
     assert np.mean(gains) > 0.1
@@ -163,11 +158,8 @@ def test_learned_options_climb_their_potential_in_control_problems(name):
 def test_linear_set_is_selected_as_a_sequence(options):
     x = np.random.default_rng(1).random((20, 2))
     actions = options.actions(x)
-    assert (
-        [o.label for o in options]
-        == list(options.labels)
-        == ["e1+", "e1-", "e2+", "e2-"]
-    )
+    assert options.labels == ("e1+", "e1-", "e2+", "e2-")
+    assert tuple(option.label for option in options) == options.labels
     assert options[1:3].actions(x).tolist() == actions[1:3].tolist()
     assert options[np.array([True, False, False, True])].labels == ("e1+", "e2-")
     for i, option in enumerate(options):
@@ -193,9 +185,9 @@ def test_linear_set_survives_a_file(options, tmp_path):
 
 
 def test_function_as_features_must_be_passed_to_load(tmp_path):
-    LinearOptionSet([Purpose(np.ones(2))], np.asarray, 2, np.ones((1, 2, 2))).save(
-        tmp_path / "own"
-    )
+    purposes = [Purpose(np.ones(2))]
+    options = LinearOptionSet(purposes, np.asarray, 2, np.ones((1, 2, 2)))
+    options.save(tmp_path / "own")
     with pytest.raises(ValueError, match="features="):
         eo.load_options(tmp_path / "own")
     own = eo.load_options(tmp_path / "own", features=np.asarray)
@@ -235,6 +227,14 @@ def test_linear_set_with_wrong_fields_is_refused(fields, word):
         LinearOptionSet(**{"purposes": UP, "features": Raw(), "n_actions": 2, **fields})
 
 
+@pytest.mark.parametrize("noise", [0.0, 1e-15, -1e-15])
+def test_learned_options_take_the_first_of_equal_actions(noise):
+    """Values that differ in their last bits only are equal on every machine."""
+    weights = np.array([[[0.5], [1.0], [1.0 + noise]]])
+    options = LinearOptionSet(UP, Raw(), 3, weights)
+    assert options.actions([[2.0], [-2.0]]).tolist() == [[1, TERMINATE]]
+
+
 # Look-ahead
 
 
@@ -259,12 +259,16 @@ def test_look_ahead_works_while_the_environment_is_rendered(name):
     obs, _ = env.reset(seed=0)
     env.render()
     before = np.array(env.unwrapped.state)
-    action, twin, gains = options[0].act(obs), gym.make(name), []
+    chosen = options[0].act(obs)
     assert np.array_equal(before, env.unwrapped.state)
-    for a in range(env.action_space.n):
+
+    twin = gym.make(name)
+    gains = []
+    for action in range(env.action_space.n):
         twin.reset(seed=0)
-        gains.append(options[0].reward(obs, twin.step(a)[0]))
-    assert action == (int(np.argmax(gains)) if max(gains) > 0 else TERMINATE)
+        gains.append(options[0].reward(obs, twin.step(action)[0]))
+    best = int(np.argmax(gains)) if max(gains) > 0 else TERMINATE
+    assert chosen == best
 
 
 class Line(gym.Env[Any, Any]):
@@ -302,7 +306,8 @@ class SharedLine(Line):
 
 
 def test_look_ahead_with_save_and_restore_needs_no_copy():
-    env, options = Line(), LinearOptionSet(UP, Raw(), 2)
+    env = Line()
+    options = LinearOptionSet(UP, Raw(), 2)
     with pytest.raises(ValueError, match="cannot be cloned"):
         options.look_ahead(env)
     ahead = options.look_ahead(
@@ -319,10 +324,8 @@ def test_look_ahead_notices_copies_without_the_whole_state():
 
 
 def test_look_ahead_with_wrong_arguments_is_refused():
-    options, car = (
-        LinearOptionSet([Purpose(np.ones(2))], Raw(), 3),
-        gym.make("MountainCar-v0"),
-    )
+    options = LinearOptionSet([Purpose(np.ones(2))], Raw(), 3)
+    car = gym.make("MountainCar-v0")
     for call, word in (
         (lambda: options[0].act(np.zeros(2)), "look_ahead"),
         (lambda: options.values(np.zeros((1, 2))), "look ahead"),
@@ -360,7 +363,9 @@ def test_patience_counts_the_steps_without_a_rise(patience):
     env.reset(seed=0)
     obs, *_, info = env.step(4)
     assert (obs, info["duration"]) == (LENGTH - 1, LENGTH - 1 + patience)
-    *_, info = env.step(4)  # a new execution has its patience again
+
+    # A new execution has its patience again.
+    *_, info = env.step(4)
     assert info["duration"] == patience
 
 
@@ -375,10 +380,8 @@ def test_stop_chance_makes_durations_geometric():
     env = make_corridor(make_stubborn(stop_chance=0.25))
     env.reset(seed=0)
     durations = [env.step(4)[4]["duration"] for _ in range(1000)]
-    counts, expected = (
-        np.bincount(durations, minlength=5)[1:5],
-        1000 * 0.25 * 0.75 ** np.arange(4),
-    )
+    counts = np.bincount(durations, minlength=5)[1:5]
+    expected = 1000 * 0.25 * 0.75 ** np.arange(4)
     assert (np.abs(counts - expected) < 2.5 * np.sqrt(expected)).all()
 
 
@@ -407,7 +410,8 @@ def test_termination_is_kept_in_files_selections_and_look_ahead(tmp_path):
         options.look_ahead(MazeEnv("S......")),
     ):
         assert (these.patience, these.stop_chance) == (5, 0.125)
-    assert options[0].act(LENGTH - 1) == 1  # act itself has no memory
+    # `act` itself has no memory.
+    assert options[0].act(LENGTH - 1) == 1
 
 
 # What runs them
@@ -420,16 +424,14 @@ def test_wrapper_takes_linear_options(policy, mode):
     options = eo.discover(
         "MountainCar-v0", n_options=4, steps=3000, features="fourier", policy=policy
     )
-    options = options if policy == "learned" else options.look_ahead(env)
+    if policy == "look-ahead":
+        options = options.look_ahead(env)
     wrapped = OptionsWrapper(env, options, mode=mode)
     obs, info = wrapped.reset(seed=3)
-    obs = obs["observation"] if mode == "step" else obs
-    assert info["action_mask"].tolist() == [
-        1,
-        1,
-        1,
-        *(int(o.act(obs) >= 0) for o in options),
-    ]
+    if mode == "step":
+        obs = obs["observation"]
+    available = [int(option.act(obs) >= 0) for option in options]
+    assert info["action_mask"].tolist() == [1, 1, 1, *available]
     choice = int(np.flatnonzero(info["action_mask"])[-1])
     _, _, _, _, info = wrapped.step(choice)
     assert info["option"] == choice - 3

@@ -28,20 +28,24 @@ def test_spectrum_of_samples_is_that_of_a_particle_in_a_potential():
 
     Its time scales and eigenfunctions.
     """
-    time_step, lag = 1e-3, 10
+    time_step = 1e-3
+    lag = 10
     path = make_prinz_potential(
         0.0, n_steps=200_000, dt=time_step, gamma=1.0, sigma=np.sqrt(2), random_state=0
     ).to_numpy()
-    obs, next_obs = path[:-lag:5], path[lag::5]
+    obs = path[:-lag:5]
+    next_obs = path[lag::5]
     n = len(obs)
+    no_action = np.zeros(n, dtype=int)
+    never = np.zeros(n, dtype=bool)
     features = Fourier((-1.3,), (1.3,), order=30)
-    batch = eo.Transitions(
-        obs, np.zeros(n, dtype=int), next_obs, np.zeros(n, dtype=bool)
-    )
+    batch = eo.Transitions(obs, no_action, next_obs, never)
     sp = eo.feature_spectrum(batch, features, 3)
+
     values, functions = compute_prinz_potential_eig(
         1.0, np.sqrt(2), lag * time_step, eval_right_on=path[:2_000], num_components=4
     )
+
     # Of functions with variance 1, half of the mean squared change is 1 minus the
     # eigenvalue of the dynamics.
     assert_allclose(1 / np.log(1 - sp.values / n), 1 / np.log(values[1:]), rtol=0.15)

@@ -33,21 +33,17 @@ def file(options, tmp_path):
 def contents(options):
     """All that a set holds, as bytes and plain values."""
     mdp = options.mdp
-    return (
-        *(
-            (a.dtype.str, a.shape, a.tobytes())
-            for a in (options.policy, options.value, options.eigenvalues)
-        ),
-        None if mdp.coords is None else mdp.coords.tobytes(),
-        (mdp.fingerprint, mdp.start, mdp.goal, mdp.name, mdp.legend),
-        (
-            options.labels,
-            options.indices,
-            options.signs,
-            options.goals,
-            options.provenance,
-        ),
-    )
+    found = {}
+    for name in ("policy", "value", "eigenvalues"):
+        array = getattr(options, name)
+        found[name] = (array.dtype.str, array.shape, array.tobytes())
+    for name in ("labels", "indices", "signs", "goals", "provenance"):
+        found[name] = getattr(options, name)
+    for name in ("fingerprint", "start", "goal", "name", "legend"):
+        found[f"mdp.{name}"] = getattr(mdp, name)
+    if mdp.coords is not None:
+        found["mdp.coords"] = mdp.coords.tobytes()
+    return found
 
 
 # Round trips
@@ -55,14 +51,12 @@ def contents(options):
 
 def test_loaded_options_are_the_saved_ones(options, file):
     loaded = eo.load_options(file)
+    checked = eo.load_options(str(file), mdp=eo.maze("i-maze"))
     assert contents(loaded) == contents(options)
-    assert contents(eo.load_options(str(file), mdp=eo.maze("i-maze"))) == contents(
-        options
-    )
+    assert contents(checked) == contents(options)
     assert loaded.purposes[0].potential is None
-    assert eo.diffusion_time(loaded.mdp, loaded) == eo.diffusion_time(
-        options.mdp, options
-    )
+    time = eo.diffusion_time(loaded.mdp, loaded)
+    assert time == eo.diffusion_time(options.mdp, options)
     assert os.listdir(file.parent) == [file.name]
 
 
@@ -95,11 +89,14 @@ def test_loaded_options_are_the_saved_ones(options, file):
 def test_unusual_options_survive_a_round_trip(options, tmp_path):
     options.save(tmp_path / "a")
     loaded = eo.load_options(tmp_path / "a")
+    # The byte order of the policy is that of the machine now.
     np.testing.assert_array_equal(loaded.policy, options.policy)
-    assert contents(loaded)[1:] == contents(options)[1:]
+    assert contents(loaded) | {"policy": None} == contents(options) | {"policy": None}
     np.testing.assert_array_equal(loaded.mean_length, options.mean_length)
     assert (loaded.mdp.reward is None) == (options.mdp.reward is None)
-    options.save(tmp_path / "a")  # over itself
+
+    # A file is written over itself.
+    options.save(tmp_path / "a")
     assert len(eo.load_options(tmp_path / "a")) == len(options)
 
 

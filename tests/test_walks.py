@@ -15,11 +15,9 @@ from tests import reference
 
 @pytest.fixture(params=["four-rooms", "slippery"])
 def mdp(request, slippery):
-    return (
-        slippery.with_task(goal=2)
-        if request.param == "slippery"
-        else eo.maze(request.param)
-    )
+    if request.param == "slippery":
+        return slippery.with_task(goal=2)
+    return eo.maze(request.param)
 
 
 @pytest.mark.parametrize(
@@ -29,48 +27,53 @@ def mdp(request, slippery):
 @pytest.mark.parametrize("begin", [None, 1])
 def test_walk_equals_its_slow_twin(mdp, option_chance, stop_chance, begin):
     options = eo.discover(mdp, n_options=4)
-    how = {"begin": begin, "stop_chance": stop_chance}
     steps = walk(
         mdp,
         2000,
         options,
         option_chance=option_chance,
-        rng=5,
+        stop_chance=stop_chance,
+        begin=begin,
         max_episode_steps=150,
-        **how,
+        rng=5,
     )
-    seed = int(np.random.default_rng(5).integers(2**64, dtype=np.uint64))
-    starts = (
-        [mdp.start]
-        if mdp.start is not None
-        else [s for s in range(mdp.n_states) if s != mdp.goal]
+
+    starts = [mdp.start]
+    if mdp.start is None:
+        starts = [state for state in range(mdp.n_states) if state != mdp.goal]
+    slow = reference.wander(
+        mdp,
+        options.policy,
+        steps=2000,
+        seed=int(np.random.default_rng(5).integers(2**64, dtype=np.uint64)),
+        chance=option_chance,
+        stop_chance=stop_chance,
+        starts=starts,
+        begin=begin,
+        goal=mdp.goal,
+        limit=150,
     )
-    how |= {"starts": starts, "goal": mdp.goal, "limit": 150, "chance": option_chance}
-    slow = reference.wander(mdp, options.policy, steps=2000, seed=seed, **how)
-    np.testing.assert_array_equal(
-        np.stack([steps.obs, steps.action, steps.next_obs], axis=1), slow
-    )
+    fast = np.stack([steps.obs, steps.action, steps.next_obs], axis=1)
+    np.testing.assert_array_equal(fast, slow)
     np.testing.assert_array_equal(steps.terminated, steps.next_obs == mdp.goal)
 
 
 @pytest.mark.parametrize("how", [{}, {"option_chance": 0.1}, {"stop_chance": 0.2}])
 def test_walk_takes_as_many_steps_as_the_exact_hitting_time(four_rooms, how):
     options = eo.discover(four_rooms, n_options=64)
-    lengths = np.diff(
-        np.flatnonzero(walk(four_rooms, 400_000, options, rng=3, **how).terminated)
-    )
-    exact = eo.hitting_times(four_rooms, options, **how)[
-        four_rooms.start, four_rooms.goal
-    ]
-    assert abs(lengths.mean() - exact) < 4 * lengths.std() / np.sqrt(len(lengths))
+    steps = walk(four_rooms, 400_000, options, rng=3, **how)
+    lengths = np.diff(np.flatnonzero(steps.terminated))
+    times = eo.hitting_times(four_rooms, options, **how)
+    exact = times[four_rooms.start, four_rooms.goal]
+    standard_error = lengths.std() / np.sqrt(len(lengths))
+    assert abs(lengths.mean() - exact) < 4 * standard_error
 
 
 def test_walk_starts_in_all_states_but_the_goal_where_there_is_no_start():
     mdp = eo.MDP(eo.maze("....").transition, goal=3)
     steps = walk(mdp, 5000, rng=0, max_episode_steps=1)
-    np.testing.assert_allclose(
-        np.bincount(steps.obs, minlength=4) / 5000, [1 / 3, 1 / 3, 1 / 3, 0], atol=0.03
-    )
+    shares = np.bincount(steps.obs, minlength=4) / 5000
+    np.testing.assert_allclose(shares, [1 / 3, 1 / 3, 1 / 3, 0], atol=0.03)
 
 
 def test_walk_continues_between_episodes(four_rooms):
@@ -82,15 +85,16 @@ def test_walk_continues_between_episodes(four_rooms):
 
 def test_walk_is_drawn_from_its_generator(four_rooms):
     generator = np.random.default_rng(4)
-    first, second = (walk(four_rooms, 50, rng=generator) for _ in range(2))
+    first = walk(four_rooms, 50, rng=generator)
+    second = walk(four_rooms, 50, rng=generator)
     assert not np.array_equal(first.obs, second.obs)
-    np.testing.assert_array_equal(
-        first.obs, walk(four_rooms, 50, rng=np.random.default_rng(4)).obs
-    )
+    again = walk(four_rooms, 50, rng=np.random.default_rng(4))
+    np.testing.assert_array_equal(first.obs, again.obs)
 
 
 def test_cumulate_rows_adds_in_order(rng):
-    data, indptr = rng.random(20), np.array([0, 3, 4, 4, 12, 20])
+    data = rng.random(20)
+    indptr = np.array([0, 3, 4, 4, 12, 20])
     sums = cumulate_rows(indptr, data)
     for low, high in pairwise(indptr):
         np.testing.assert_allclose(
