@@ -15,9 +15,8 @@ from eigenoptions.envs import MazeEnv, collect
 from tests.tables import make_options
 
 PARTS = ("obs", "action", "next_obs", "terminated")
-BOTH_WAYS = make_options(
-    [[1, 1, 1, 1, 1, -1], [-1, 3, 3, 3, 3, 3]], 4
-)  # on a corridor of six cells
+# On a corridor of six cells.
+BOTH_WAYS = make_options([[1, 1, 1, 1, 1, -1], [-1, 3, 3, 3, 3, 3]], 4)
 
 
 def assert_same(one: eo.Transitions, other: eo.Transitions) -> None:
@@ -49,18 +48,13 @@ def test_collect_resets_are_no_transitions(mode: AutoresetMode, copy: bool) -> N
     """Also where the vector environment returns the same array in every step."""
     envs = SyncVectorEnv([lambda: MazeEnv("S..G")] * 2, autoreset_mode=mode, copy=copy)
     batch = collect(envs, 12, policy=go_right)
-    rows = sorted(
-        zip(
-            batch.obs.tolist(),
-            batch.next_obs.tolist(),
-            batch.terminated.tolist(),
-            strict=True,
-        )
-    )
-    assert rows == sorted([(0, 1, False), (1, 2, False), (2, 3, True)] * 4)
+    columns = (batch.obs, batch.next_obs, batch.terminated)
+    rows = zip(*columns, strict=True)
+    assert sorted(rows) == sorted([(0, 1, False), (1, 2, False), (2, 3, True)] * 4)
     doubled = collect(envs, 12, policy=go_right, features=lambda obs: 2.0 * obs)
     assert sorted(doubled.next_obs.tolist()) == sorted(2.0 * batch.next_obs)
-    assert envs.step(np.ones(2, int))[0].shape == (2,)  # is not closed
+    # The vector environment is not closed.
+    assert envs.step(np.ones(2, int))[0].shape == (2,)
 
 
 def test_collect_truncation_is_no_end() -> None:
@@ -78,7 +72,7 @@ def test_collect_sources_are_equivalent(four_rooms: eo.MDP) -> None:
 
 
 def test_collect_with_options_is_the_papers_walk(four_rooms: eo.MDP) -> None:
-    """Each decision is uniform over actions and options, which run to their end."""
+    """Each decision is uniform over what is available; options run to their end."""
     batch = collect(
         MazeEnv("......"), 6_000, policy=BOTH_WAYS, option_chance=None, rng=1
     )
@@ -87,17 +81,16 @@ def test_collect_with_options_is_the_papers_walk(four_rooms: eo.MDP) -> None:
     # right.
     shares = np.bincount(batch.action[arrivals], minlength=4) / len(arrivals)
     np.testing.assert_allclose(shares, [0.2, 0.4, 0.2, 0.2], atol=0.04)
-    is_run = [
-        (batch.action[i : i + 5] == 1).all()
-        and (batch.obs[i : i + 5] == range(5)).all()
-        for i in arrivals[:-1]
-    ]
-    assert (
-        np.mean(is_run) > 0.15
-    )  # a random walk makes such a run once in a thousand times
-    rooms = collect(
-        four_rooms, 2000, policy=eo.discover(four_rooms, n_options=8), n_envs=16
-    )
+    n_runs = 0
+    for i in arrivals[:-1]:
+        goes_right = (batch.action[i : i + 5] == 1).all()
+        gets_on = (batch.obs[i : i + 5] == range(5)).all()
+        n_runs += goes_right and gets_on
+    # A random walk makes such a run once in a thousand times.
+    assert n_runs / len(arrivals) > 0.15
+
+    options = eo.discover(four_rooms, n_options=8)
+    rooms = collect(four_rooms, 2000, policy=options, n_envs=16)
     np.testing.assert_array_equal(
         rooms.next_obs, four_rooms.successors[rooms.obs, rooms.action]
     )
@@ -111,17 +104,17 @@ def test_collect_option_chance_and_stop_chance() -> None:
     always_right = make_options([[1] * 6], 4)
     runs = collect(MazeEnv("......"), 2000, policy=always_right, option_chance=1.0)
     assert (runs.action == 1).all()
-    settings = {
-        "policy": always_right,
-        "option_chance": 0.5,
-        "stop_chance": 0.5,
-        "n_envs": 20,
-    }
-    mixed = collect(lambda: MazeEnv("......"), 4000, **settings)
-    # Half of the decisions are options, which take two steps on average.
-    np.testing.assert_allclose(
-        (mixed.action == 1).mean(), (2 * 0.5 + 0.5 / 4) / 1.5, atol=0.05
+    mixed = collect(
+        lambda: MazeEnv("......"),
+        4000,
+        policy=always_right,
+        option_chance=0.5,
+        stop_chance=0.5,
+        n_envs=20,
     )
+    # Half of the decisions are options, which take two steps on average.
+    expected = (2 * 0.5 + 0.5 / 4) / 1.5
+    np.testing.assert_allclose((mixed.action == 1).mean(), expected, atol=0.05)
 
 
 def test_collect_option_ends_with_the_episode() -> None:
@@ -178,7 +171,8 @@ class Faulty(MazeEnv):
 
     def __init__(self, last: int) -> None:
         super().__init__("four-rooms")
-        self.observation_space, self.left = Box(-np.inf, np.inf, (1,)), last
+        self.observation_space = Box(-np.inf, np.inf, (1,))
+        self.left = last
 
     def reset(self, **settings: Any) -> Any:
         state, info = super().reset(**settings)
@@ -187,7 +181,9 @@ class Faulty(MazeEnv):
     def step(self, action: int) -> Any:
         state, *rest = super().step(int(action))
         self.left -= 1
-        return np.array([state if self.left else np.nan], dtype=np.float32), *rest
+        if self.left == 0:
+            state = np.nan
+        return np.array([state], dtype=np.float32), *rest
 
 
 def test_collect_refuses_observations_that_are_no_numbers() -> None:

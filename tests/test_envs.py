@@ -17,6 +17,7 @@ from gymnasium.wrappers import (
     RecordEpisodeStatistics,
     TransformAction,
 )
+from minigrid.wrappers import ImgObsWrapper
 from scipy.sparse.csgraph import connected_components
 
 import eigenoptions as eo
@@ -28,6 +29,7 @@ from eigenoptions.envs import (
     from_env,
     run_options,
 )
+from eigenoptions.envs.families import Family, families
 from tests.tables import make_options
 
 REGISTERED = {"FourRooms": "four-rooms", "OpenRoom": "open-room", "IMaze": "i-maze"}
@@ -54,7 +56,8 @@ def test_maze_env_passes_check_env(name: str, render_mode: str | None) -> None:
 
 @pytest.mark.parametrize("name", REGISTERED)
 def test_from_env_of_a_maze_returns_the_maze(name: str) -> None:
-    maze, mdp = eo.maze(REGISTERED[name]), from_env(f"eigenoptions/{name}-v0")
+    maze = eo.maze(REGISTERED[name])
+    mdp = from_env(f"eigenoptions/{name}-v0")
     assert mdp.fingerprint == maze.fingerprint
     assert (mdp.start, mdp.goal) == (maze.start, maze.goal)
     np.testing.assert_array_equal(mdp.coords, maze.coords)
@@ -66,9 +69,8 @@ def test_maze_id_with_its_module_works_in_a_new_process() -> None:
         "env = gym.make('eigenoptions:eigenoptions/FourRooms-v0'); "
         "print(env.reset(seed=0)[0])"
     )
-    printed = subprocess.check_output(
-        [sys.executable, "-W", "error", "-c", code], timeout=100
-    )
+    command = [sys.executable, "-W", "error", "-c", code]
+    printed = subprocess.check_output(command, timeout=100)
     assert int(printed) == eo.maze("four-rooms").start
 
 
@@ -115,9 +117,9 @@ def test_maze_env_render_shows_walls_goal_and_agent() -> None:
     assert env.render() == "█████\n█S@██\n██ G█\n█████"
     env = MazeEnv("S.#\n#.G", render_mode="rgb_array")
     env.reset(seed=0)
-    assert (
-        len(np.unique(env.render().reshape(-1, 3), axis=0)) == 4
-    )  # wall, free, goal, agent on the start
+    # Wall, free, goal, and the agent on the start.
+    colors = np.unique(env.render().reshape(-1, 3), axis=0)
+    assert len(colors) == 4
 
 
 @pytest.mark.parametrize(
@@ -144,22 +146,28 @@ def test_maze_env_wrong_argument_raises(call: Any, word: str) -> None:
 def test_from_env_table_is_exact_where_states_are_reached(name: str) -> None:
     env = gym.make(name).unwrapped
     mdp = from_env(name)
-    n, m = int(env.observation_space.n), int(env.action_space.n)
-    assert (mdp.n_states, mdp.n_actions, mdp.name) == (n, m, name)
-    table, stay = mdp.transition.toarray(), np.repeat(np.eye(n), m, axis=0)
-    is_same = (table == read_table(env.P, n, m)).all(axis=1)
+    n_states = int(env.observation_space.n)
+    n_actions = int(env.action_space.n)
+    assert (mdp.n_states, mdp.n_actions, mdp.name) == (n_states, n_actions, name)
+
+    # Rows that are not those of the environment stay put.
+    table = mdp.transition.toarray()
+    stay = np.repeat(np.eye(n_states), n_actions, axis=0)
+    is_same = (table == read_table(env.P, n_states, n_actions)).all(axis=1)
     np.testing.assert_array_equal(table[~is_same], stay[~is_same])
+
+    # A random walk never uses them, but at its end.
     for seed in range(5):
         state, _ = env.reset(seed=seed)
         env.action_space.seed(seed)
         for _ in range(200):
             action = env.action_space.sample()
-            after, _, terminated, _, _ = env.step(action)
-            assert table[state * m + action, after] > 0
-            assert is_same[state * m + action]
-            state = after
+            row = state * n_actions + action
+            state, _, terminated, _, _ = env.step(action)
+            assert table[row, state] > 0
+            assert is_same[row]
             if terminated:
-                rows = slice(after * m, after * m + m)
+                rows = slice(state * n_actions, (state + 1) * n_actions)
                 np.testing.assert_array_equal(table[rows], stay[rows])
                 break
 
@@ -171,12 +179,12 @@ def test_from_env_cliff_walking_leaves_out_impossible_moves(
         mdp = from_env("CliffWalking-v1")
     assert "10 of 48" in caplog.text
     edges = set(zip(*eo.graph(mdp).nonzero(), strict=True))
-    assert not any({*range(37, 47)} & {*edge} for edge in edges)  # the cliff
-    assert (
-        47,
-        36,
-    ) not in edges  # the table lists a fall from the goal back to the start
-    assert (30, 36) in edges  # a fall that does happen
+    cliff = set(range(37, 47))
+    assert not any(cliff & set(edge) for edge in edges)
+    # The table lists a fall from the goal back to the start.
+    assert (47, 36) not in edges
+    # A fall that does happen.
+    assert (30, 36) in edges
 
 
 def test_from_env_taxi_has_four_components() -> None:
@@ -184,14 +192,17 @@ def test_from_env_taxi_has_four_components() -> None:
     # Four rows of five maps of 5 x 5 cells, with a gap between them.
     assert mdp.coords.max(axis=0).tolist() == [22, 28]
     assert len(np.unique(mdp.coords, axis=0)) == 500
-    assert (
-        connected_components(eo.graph(mdp), directed=False)[0] == 4
-    )  # one per destination
-    is_end = [
-        s for s in range(500) if (mdp.transition[6 * s : 6 * s + 6].indices == s).all()
-    ]
-    assert len(is_end) == 4
-    assert mdp.goal is None  # four equal ends
+    # One component per destination.
+    n_components, _ = connected_components(eo.graph(mdp), directed=False)
+    assert n_components == 4
+    ends = []
+    for state in range(500):
+        rows = mdp.transition[6 * state : 6 * state + 6]
+        if (rows.indices == state).all():
+            ends.append(state)
+    assert len(ends) == 4
+    # Four equal ends are no goal.
+    assert mdp.goal is None
 
 
 class Table(gym.Env[int, int]):
@@ -206,39 +217,36 @@ class Table(gym.Env[int, int]):
 
 
 def test_from_env_own_table() -> None:
+    back = {0: [(1.0, 0, 0, False)]}
     split = {
         0: {
             0: [(0.25, np.int64(1), 0, False), (0.5, 0, 0, False), (0.25, 1, 0, False)]
         },
-        1: {0: [(1.0, 0, 0, False)]},
+        1: back,
     }
-    assert from_env(Table(split, [1, 0])).transition.toarray().tolist() == [
-        [0.5, 0.5],
-        [1, 0],
-    ]
-    sometimes_ends = {
-        0: {0: [(0.9, 1, 0, False), (0.1, 1, 5, True)]},
-        1: {0: [(1.0, 0, 0, False)]},
+    mdp = from_env(Table(split, [1, 0]))
+    assert mdp.transition.toarray().tolist() == [[0.5, 0.5], [1, 0]]
+
+    sometimes_ends = {0: {0: [(0.9, 1, 0, False), (0.1, 1, 5, True)]}, 1: back}
+    mdp = from_env(Table(sometimes_ends, [1, 0]))
+    assert mdp.successors.tolist() == [[1], [0]]
+
+
+def test_from_env_own_table_without_first_states() -> None:
+    """An end is closed; a state that nothing leads to may be the first."""
+    table = {
+        0: {0: [(1.0, 1, 0.0, False)]},
+        1: {0: [(1.0, 2, 1.0, True)]},
+        2: {0: [(1.0, 0, 0.0, False)]},
+        3: {0: [(1.0, 0, 0.0, False)]},
     }
-    assert from_env(Table(sometimes_ends, [1, 0])).successors.tolist() == [[1], [0]]
-    # Without a distribution of first states: an end is closed, a state that nothing
-    # leads to may be the first.
-    moves = {0: (1, False), 1: (2, True), 2: (0, False), 3: (0, False)}
-    mdp = from_env(
-        Table(
-            {
-                s: {0: [(1.0, after, float(done), done)]}
-                for s, (after, done) in moves.items()
-            }
-        )
-    )
+    mdp = from_env(Table(table))
     assert mdp.successors.tolist() == [[1], [2], [2], [0]]
     assert mdp.goal == 2
-    assert from_env(Table({0: {0: [(1.0, 2, 1, True)]}}, n=3)).successors.tolist() == [
-        [2],
-        [1],
-        [2],
-    ]
+
+    # States without a row stay put.
+    mdp = from_env(Table({0: {0: [(1.0, 2, 1, True)]}}, n=3))
+    assert mdp.successors.tolist() == [[2], [1], [2]]
 
 
 def test_from_env_wrappers_that_may_act_hide_the_table(
@@ -276,10 +284,8 @@ def test_numbered_minigrid_walks_as_its_mdp(
 ) -> None:
     env = Numbered(f"minigrid:MiniGrid-{name}-v0")
     assert env.mdp.n_states == n_states
-    assert (
-        env.mdp.fingerprint
-        == from_env(FlattenObservationIfAble(f"MiniGrid-{name}-v0")).fingerprint
-    )
+    flat = FlattenObservation(ImgObsWrapper(gym.make(f"MiniGrid-{name}-v0")))
+    assert env.mdp.fingerprint == from_env(flat).fingerprint
     for _ in range(5):
         state, _ = env.reset()
         for action in rng.integers(7, size=100):
@@ -290,12 +296,6 @@ def test_numbered_minigrid_walks_as_its_mdp(
                 assert (env.mdp.successors[state] == state).all()
             if terminated or truncated:
                 break
-
-
-def FlattenObservationIfAble(name: str) -> gym.Env[Any, Any]:  # noqa: N802
-    from minigrid.wrappers import ImgObsWrapper
-
-    return FlattenObservation(ImgObsWrapper(gym.make(name)))
 
 
 def test_from_env_minigrid_layout_belongs_to_its_seed() -> None:
@@ -318,13 +318,15 @@ def test_from_env_minigrid_leaves_the_environment_as_it_was() -> None:
 def test_from_env_minigrid_headings_are_four_maps() -> None:
     """Turning right from one map leads to the same cell of the next.
 
-    The two maps above are those of headings right and down, below left and up.
+    The maps are right and down above, left and up below.
     """
     mdp = from_env("minigrid:MiniGrid-Empty-5x5-v0")
     maps, cells = np.divmod(mdp.coords, 6)
-    heading, after = maps @ [2, 1], mdp.successors[:, 1]
+    heading = maps @ [2, 1]
+    after = mdp.successors[:, 1]
     turned = after != np.arange(mdp.n_states)
-    assert turned.sum() == 32  # all but the two ends
+    # All but the two ends.
+    assert turned.sum() == 32
     np.testing.assert_array_equal(cells[after[turned]], cells[turned])
     np.testing.assert_array_equal(heading[after[turned]], (heading[turned] + 1) % 4)
 
@@ -357,10 +359,15 @@ def test_from_env_explores_copies() -> None:
     mdp = from_env(
         Counter(), progress=lambda *numbers: calls.append(numbers), seed=None
     )
-    assert mdp.successors.tolist() == [[max(i - 1, 0), i + 1] for i in range(9)] + [
-        [9, 9]
-    ]
-    assert calls[-1] == (9, 10)  # nothing leads out of the end
+    expected = [[max(i - 1, 0), i + 1] for i in range(9)]
+    # Nothing leads out of the end.
+    expected.append([9, 9])
+    assert mdp.successors.tolist() == expected
+    assert calls[-1] == (9, 10)
+
+
+def test_from_env_takes_functions_of_the_user() -> None:
+    mdp = from_env(Counter())
     own = from_env(
         Counter(),
         key=lambda env, obs: f"count {env.count}",
@@ -369,6 +376,56 @@ def test_from_env_explores_copies() -> None:
     )
     assert own.fingerprint == mdp.fingerprint
     assert own.states[:3] == ["count 0", "count 1", "count 2"]
+
+
+class Hidden(Counter):
+    """A counter that does not observe its count."""
+
+    observation_space = Box(0, 1, (1,))
+
+    def reset(self, **settings: Any) -> Any:
+        super().reset(**settings)
+        return np.zeros(1, dtype=np.float32), {}
+
+    def step(self, action: int) -> Any:
+        _, *rest = super().step(action)
+        return np.zeros(1, dtype=np.float32), *rest
+
+
+def test_new_family_serves_search_wrapper_and_files(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    with pytest.raises(ValueError, match="not finite"):
+        from_env(Hidden())
+
+    def place_states(counts: Any) -> Any:
+        return np.array([[0, count] for count in counts]), "counts"
+
+    family = Family(
+        name="hidden",
+        matches=lambda env: isinstance(env.unwrapped, Hidden),
+        identify_state=lambda env, obs: env.count,
+        save=lambda env: env.count,
+        restore=lambda env, count: setattr(env, "count", count),
+        identify_layout=lambda env: "ten counts",
+        place_states=place_states,
+    )
+    monkeypatch.setitem(families._entries, "hidden", family)
+    mdp = from_env(Hidden())
+    assert mdp.states == list(range(10))
+    assert mdp.coords.tolist() == [[0, count] for count in range(10)]
+    assert mdp.recognition["by"] == "hidden"
+
+    eo.discover(mdp, n_options=2).save(tmp_path / "skills.safetensors")
+    options = eo.load_options(tmp_path / "skills.safetensors")
+    env = OptionsWrapper(Hidden(), options, option_chance=0.05)
+    env.reset(seed=0)
+    for state in (1, 2, 1):
+        action = int(state > env.unwrapped.count)
+        *_, info = env.step(action)
+        assert (
+            info["action_mask"][2:].tolist() == (options.choices(state) >= 0).tolist()
+        )
 
 
 def test_from_env_max_states_keeps_what_was_found() -> None:
@@ -386,12 +443,16 @@ class Grid(gym.Env[int, int]):
     """
 
     def __init__(self, low: int = 0, draw: Any = None) -> None:
-        self.observation_space, self.action_space = Discrete(25, start=low), Discrete(4)
-        self.low, self.draw, self.steps, self.visited = low, draw, 0, {12}
+        self.observation_space = Discrete(25, start=low)
+        self.action_space = Discrete(4)
+        self.low = low
+        self.draw = draw
+        self.steps = 0
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
         super().reset(seed=seed)
-        self.cell, self.visited = 12, {12}
+        self.cell = 12
+        self.visited = {12}
         return self.cell + self.low, {}
 
     def step(self, action: int) -> Any:
@@ -428,9 +489,8 @@ def test_from_env_explored_discrete_states_keep_their_numbers(low: int) -> None:
     np.testing.assert_array_equal(
         up_and_down.successors[2::5], SUCCESSORS[2::5, [0, 2]]
     )
-    np.testing.assert_array_equal(
-        up_and_down.successors[:2], [[0, 0], [1, 1]]
-    )  # never reached
+    # States that are never reached stay put.
+    np.testing.assert_array_equal(up_and_down.successors[:2], [[0, 0], [1, 1]])
     np.testing.assert_array_equal(
         from_env(Mirrored(Grid())).successors, SUCCESSORS[:, ::-1]
     )
@@ -446,7 +506,8 @@ def test_from_env_end_that_depends_on_the_move_warns(
         """Entering the corner from the left ends the episode, not from above."""
 
         def step(self, action: int) -> Any:
-            before, (obs, *_) = self.cell, super().step(action)
+            before = self.cell
+            obs, *_ = super().step(action)
             return obs, 0.0, obs == 24 and before == 23, False, {}
 
     np.testing.assert_array_equal(from_env(Door()).successors, SUCCESSORS)
@@ -481,13 +542,11 @@ def test_numbered_babyai_remembers_what_was_done(name: str) -> None:
     """
     env = Numbered(gym.make(f"minigrid:{name}"), seed=1)
     mdp = env.mdp
-    ends = np.flatnonzero(
-        (mdp.successors == np.arange(mdp.n_states)[:, None]).all(axis=1)
-    )
+    states = np.arange(mdp.n_states)
+    ends = np.flatnonzero((mdp.successors == states[:, None]).all(axis=1))
     assert len(ends) > 0
-    for option in eo.solve(
-        mdp, [eo.Purpose(np.eye(mdp.n_states)[end], goal=int(end)) for end in ends[:2]]
-    ):
+    purposes = [eo.Purpose(states == end, goal=int(end)) for end in ends[:2]]
+    for option in eo.solve(mdp, purposes):
         state, _ = env.reset()
         terminated = False
         while not terminated:
@@ -565,5 +624,6 @@ def test_run_options_returns_paths_to_the_ends(four_rooms: eo.MDP) -> None:
             if four_rooms.goal in path:
                 expected = expected[: len(path)]
             assert path.tolist() == list(expected)
+    # The starts are the same for all options.
     starts = {tuple(int(path[0]) for path in its_paths) for its_paths in paths}
-    assert len(starts) == 1  # the same for all options
+    assert len(starts) == 1

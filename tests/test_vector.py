@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -24,8 +24,6 @@ from eigenoptions.options.linear import LinearOptionSet
 from tests.tables import make_options
 
 N_ENVS = 5
-NUMBERS = ("option", "duration")
-RETURNS = ("discount", "primitive_return")
 MAZE = "S.......\n.#######\n........\n.......G"
 
 
@@ -65,42 +63,97 @@ def make_envs(
     return SyncVectorEnv([lambda: MazeEnv(maze)] * n, autoreset_mode=mode)
 
 
-def summarize(
-    before: Any,
-    action: Any,
-    obs: Any,
-    reward: Any,
-    terminated: Any,
-    truncated: Any,
-    info: Any,
-) -> tuple[list[int], list[float]]:
-    """What came of a decision: what must be equal, and what is computed in floats."""
-    choice = [before, action, obs, *(info[name] for name in NUMBERS)]
-    returns = [reward, *(info[name] for name in RETURNS)]
-    return [*map(int, choice), int(terminated), int(truncated)], [*map(float, returns)]
+class Outcome(NamedTuple):
+    """What came of a decision."""
+
+    before: int
+    choice: int
+    after: int
+    option: int
+    duration: int
+    terminated: bool
+    truncated: bool
+    # Reward, discount and return without discount, which are computed in floats.
+    returns: tuple[float, float, float]
 
 
-def decide_singly(
-    options: Any, seed: int, count: int
-) -> list[list[tuple[list[int], list[float]]]]:
+def decide_singly(options: Any, seed: int, n_decisions: int) -> list[list[Outcome]]:
     """What each of the single wrappers returns for random available decisions."""
-    decisions = []
+    outcomes: list[list[Outcome]] = [[] for _ in range(N_ENVS)]
     for i in range(N_ENVS):
-        env, rng = (
-            OptionsWrapper(make_one(), options, gamma=0.9, option_chance=0.05),
-            np.random.default_rng((seed, i)),
-        )
+        env = OptionsWrapper(make_one(), options, gamma=0.9, option_chance=0.05)
+        rng = np.random.default_rng((seed, i))
         obs, info = env.reset(seed=seed + i)
-        decisions.append([])
-        for _ in range(count):
+        for _ in range(n_decisions):
+            before = obs
             action = rng.choice(np.flatnonzero(info["action_mask"]))
-            before, (obs, reward, terminated, truncated, info) = obs, env.step(action)
-            decisions[-1].append(
-                summarize(before, action, obs, reward, terminated, truncated, info)
+            obs, reward, terminated, truncated, info = env.step(action)
+            outcome = Outcome(
+                before,
+                action,
+                obs,
+                info["option"],
+                info["duration"],
+                terminated,
+                truncated,
+                (reward, info["discount"], info["primitive_return"]),
             )
+            outcomes[i].append(outcome)
             if terminated or truncated:
                 obs, info = env.reset()
-    return decisions
+    return outcomes
+
+
+def decide_together(
+    envs: OptionsVectorWrapper, options: eo.OptionSet, seed: int, n_steps: int
+) -> list[list[Outcome]]:
+    """What the vector wrapper returns for the decisions of `decide_singly`."""
+    outcomes: list[list[Outcome]] = [[] for _ in range(N_ENVS)]
+    rngs = [np.random.default_rng((seed, i)) for i in range(N_ENVS)]
+    actions = np.zeros(N_ENVS, dtype=int)
+    decides = np.ones(N_ENVS, dtype=bool)
+    resets = np.zeros(N_ENVS, dtype=bool)
+    obs, infos = envs.reset(seed=seed)
+    for _ in range(n_steps):
+        is_available = options.policy.T[obs] >= 0
+        for i, mask in enumerate(infos["action_mask"]):
+            if decides[i]:
+                assert mask.tolist() == [1, 1, 1, 1, *is_available[i]]
+                actions[i] = rngs[i].choice(np.flatnonzero(mask))
+            elif not resets[i]:
+                # A running option leaves no choice.
+                assert np.flatnonzero(mask).tolist() == [actions[i]]
+
+        # A running option ignores the action.
+        given = np.where(decides, actions, np.arange(N_ENVS))
+        obs, reward, terminated, truncated, infos = envs.step(given)
+        is_last = terminated | truncated
+        for i in np.flatnonzero(infos["complete"]):
+            after = obs[i]
+            if envs.autoreset == AutoresetMode.SAME_STEP and is_last[i]:
+                after = infos["final_obs"][i]
+            outcome = Outcome(
+                infos["begin_obs"][i],
+                infos["choice"][i],
+                after,
+                infos["option"][i],
+                infos["duration"][i],
+                terminated[i],
+                truncated[i],
+                (reward[i], infos["discount"][i], infos["primitive_return"][i]),
+            )
+            outcomes[i].append(outcome)
+        assert (reward[~infos["complete"]] == 0).all()
+
+        decides = infos["complete"] | (infos["duration"] == 0)
+        if envs.autoreset == AutoresetMode.NEXT_STEP:
+            # The next step of these environments is a reset, which ignores the action.
+            resets = is_last
+            decides &= ~resets
+        elif envs.autoreset == AutoresetMode.DISABLED and is_last.any():
+            obs, reset_infos = envs.reset(options={"reset_mask": is_last})
+            infos["action_mask"] = reset_infos["action_mask"]
+    return outcomes
 
 
 @pytest.mark.parametrize("kind", ["table", "objects"])
@@ -108,57 +161,15 @@ def decide_singly(
 def test_decisions_equal_those_of_single_wrappers(
     options: eo.OptionSet, autoreset: AutoresetMode, kind: str
 ) -> None:
-    expected = decide_singly(options, 7, 60)
+    n_decisions = 60
+    expected = decide_singly(options, seed=7, n_decisions=n_decisions)
     inner = SyncVectorEnv([make_one] * N_ENVS, autoreset_mode=autoreset)
     envs = wrap(inner, options if kind == "table" else list(options), gamma=0.9)
-    rngs = [np.random.default_rng((7, i)) for i in range(N_ENVS)]
-    obs, infos = envs.reset(seed=7)
-    decisions: list[list[tuple[list[int], list[float]]]] = [[] for _ in range(N_ENVS)]
-    actions, decides = np.zeros(N_ENVS, dtype=int), np.ones(N_ENVS, dtype=bool)
-    resets = ~decides
-    for _ in range(600):
-        available = np.column_stack([np.ones((N_ENVS, 4)), options.policy.T[obs] >= 0])
-        for i, mask in enumerate(infos["action_mask"]):
-            if decides[i]:
-                np.testing.assert_array_equal(mask, available[i])
-                actions[i] = rngs[i].choice(np.flatnonzero(mask))
-            elif not resets[i]:
-                assert np.flatnonzero(mask).tolist() == [
-                    actions[i]
-                ]  # a running option leaves no choice
-        # A running option ignores the action.
-        obs, reward, terminated, truncated, infos = envs.step(
-            np.where(decides, actions, np.arange(N_ENVS))
-        )
-        ended = terminated | truncated
-        for i in np.flatnonzero(infos["complete"]):
-            is_same_step = autoreset == AutoresetMode.SAME_STEP and ended[i]
-            last = infos["final_obs"][i] if is_same_step else obs[i]
-            parts = (
-                infos["begin_obs"][i],
-                infos["choice"][i],
-                last,
-                reward[i],
-                terminated[i],
-                truncated[i],
-            )
-            decisions[i].append(
-                summarize(*parts, {name: infos[name][i] for name in NUMBERS + RETURNS})
-            )
-        assert (reward[~infos["complete"]] == 0).all()
-        decides = infos["complete"] | (infos["duration"] == 0)
-        if autoreset == AutoresetMode.NEXT_STEP:
-            # The next step of these environments is a reset, which ignores the action.
-            resets = ended
-            decides &= ~resets
-        elif autoreset == AutoresetMode.DISABLED and ended.any():
-            obs, reset_infos = envs.reset(options={"reset_mask": ended})
-            infos["action_mask"] = reset_infos["action_mask"]
-    for ours, theirs in zip(decisions, expected, strict=True):
-        our_choices, our_returns = zip(*ours[:60], strict=True)
-        their_choices, their_returns = zip(*theirs, strict=True)
-        assert our_choices == their_choices
-        np.testing.assert_allclose(our_returns, their_returns, rtol=1e-12)
+    outcomes = decide_together(envs, options, seed=7, n_steps=600)
+    for ours, theirs in zip(outcomes, expected, strict=True):
+        for our, their in zip(ours[:n_decisions], theirs, strict=True):
+            assert our[:-1] == their[:-1]
+            np.testing.assert_allclose(our.returns, their.returns, rtol=1e-12)
 
 
 def test_unavailable_option_takes_one_random_action_by_the_seed(
@@ -171,13 +182,17 @@ def test_unavailable_option_takes_one_random_action_by_the_seed(
         obs, infos = envs.reset(seed=seed)
         path = []
         for i in range(120):
-            mask, actions = infos["action_mask"], np.full(8, 4 + i % 6)
-            before, (obs, _, _, _, infos) = obs, envs.step(actions)
-            begins = (infos["duration"] > 0) & (mask.sum(axis=1) > 1)
-            np.testing.assert_array_equal(
-                infos["unavailable"][begins], mask[np.arange(8), actions][begins] == 0
-            )
+            before = obs
+            mask = infos["action_mask"]
+            actions = np.full(8, 4 + i % 6)
+            obs, _, _, _, infos = envs.step(actions)
+
             is_step = infos["duration"] > 0
+            begins = is_step & (mask.sum(axis=1) > 1)
+            is_unavailable = mask[np.arange(8), actions] == 0
+            np.testing.assert_array_equal(
+                infos["unavailable"][begins], is_unavailable[begins]
+            )
             moved = successors[before, infos["primitive_action"]]
             np.testing.assert_array_equal(moved[is_step], obs[is_step])
             path.append(obs)
@@ -203,32 +218,34 @@ class Right:
 
 
 def test_patience_ends_options_as_in_single_wrappers() -> None:
-    weights = [[[0.0], [1.0], [0.0], [0.0]]]
-    learned = LinearOptionSet(
-        [eo.Purpose([1.0])], Raw(), 4, weights=weights
-    ).with_termination(patience=3)
-    batch, single = (
-        (lambda s: np.minimum(s, 4.0)[:, None]),
-        (lambda s: np.minimum([float(s)], 4.0)),
-    )
-    for options, first, states in (
-        ([Right(3), Right()], 4, (None, None)),
-        (learned, 1, (batch, single)),
-    ):
+    def compare(options: Any, actions: tuple[int, ...], single: Any, batch: Any):
+        """`single` and `batch` are the `state` of the two wrappers."""
         maze = "S" + "." * 20
-        envs = wrap(make_envs(2, maze), options, state=states[0], max_duration=9)
-        env = OptionsWrapper(
-            MazeEnv(maze), options, state=states[1], max_duration=9, option_chance=0.05
-        )
+        settings: dict[str, Any] = {"max_duration": 9, "option_chance": 0.05}
+        env = OptionsWrapper(MazeEnv(maze), options, state=single, **settings)
+        envs = wrap(make_envs(2, maze), options, state=batch, **settings)
         env.reset(seed=0)
         envs.reset(seed=0)
-        for action in (1, first, 4):
+        for action in actions:
             *_, info = env.step(action)
-            steps, complete = 0, False
-            while not complete:
+            steps = 0
+            is_complete = False
+            while not is_complete:
                 *_, infos = envs.step(np.array([action, 0]))
-                steps, complete = steps + 1, infos["complete"][0]
+                steps += 1
+                is_complete = infos["complete"][0]
             assert steps == info["duration"] == infos["duration"][0]
+
+    compare([Right(3), Right()], (1, 4, 4), None, None)
+
+    weights = [[[0.0], [1.0], [0.0], [0.0]]]
+    learned = LinearOptionSet([eo.Purpose([1.0])], Raw(), 4, weights=weights)
+    compare(
+        learned.with_termination(patience=3),
+        (1, 1, 4),
+        single=lambda state: np.minimum([float(state)], 4.0),
+        batch=lambda states: np.minimum(states, 4.0)[:, None],
+    )
 
 
 def test_stop_chance_ends_sampled_options_only() -> None:
@@ -253,13 +270,15 @@ def test_reset_mask_ends_the_options_of_some_environments(
     options: eo.OptionSet,
 ) -> None:
     envs = wrap(make_envs(6, mode=AutoresetMode.DISABLED), options)
-    rng, n_continued = np.random.default_rng(0), 0
     with pytest.raises(gym.error.ResetNeeded):
         envs.reset(options={"reset_mask": np.arange(6) == 0})
     envs.reset(seed=0)
+    rng = np.random.default_rng(0)
+    n_continued = 0
     for i in range(200):
         _, _, terminated, _, infos = envs.step(rng.integers(10, size=6))
-        mask, reset_mask = infos["action_mask"], (np.arange(6) == i % 6) | terminated
+        mask = infos["action_mask"]
+        reset_mask = (np.arange(6) == i % 6) | terminated
         *_, reset_infos = envs.reset(options={"reset_mask": reset_mask.copy()})
         assert (reset_infos["action_mask"][reset_mask, :4] == 1).all()
         continues = ~reset_mask & (mask.sum(axis=1) == 1)
@@ -284,23 +303,30 @@ def test_samples_are_available_options_with_option_chance(
     envs.reset(seed=0)
     share = np.mean([(space.sample() >= 4).mean() for _ in range(50)])
     assert abs(share - 0.25) < 5 * np.sqrt(0.25 * 0.75 / 20_000)
+
+    # A copy knows no masks.
     alone = pickle.loads(pickle.dumps(space))
-    assert alone.sample().max() == 9  # knows no masks
+    assert alone.sample().max() == 9
+
+
+def test_space_sample_takes_a_mask() -> None:
+    space = OptionsVectorSpace(4, 6, 3)
+    only_seven = np.zeros((3, 10), dtype=np.int8)
+    only_seven[:, 7] = 1
+    assert space.sample(mask=only_seven).tolist() == [7, 7, 7]
     with pytest.raises(ValueError, match="mask"):
         space.sample(mask=np.ones(3, dtype=np.int8))
-    assert (
-        OptionsVectorSpace(4, 6, 3).sample(mask=np.eye(10, dtype=np.int8)[[7, 7, 7]])
-        == 7
-    ).all()
 
 
 def test_mask_of_the_environment_is_kept() -> None:
-    envs = wrap(
-        gym.make_vec("Taxi-v4", 3), make_options(np.zeros((2, 500), dtype=int), 6)
-    )
+    options = make_options(np.zeros((2, 500), dtype=int), 6)
+    envs = wrap(gym.make_vec("Taxi-v4", 3), options)
     bare = gym.make_vec("Taxi-v4", 3)
-    masks = envs.reset(seed=0)[1]["action_mask"], bare.reset(seed=0)[1]["action_mask"]
-    np.testing.assert_array_equal(masks[0][:, :6], masks[1])
+    _, infos = envs.reset(seed=0)
+    _, bare_infos = bare.reset(seed=0)
+    np.testing.assert_array_equal(
+        infos["action_mask"][:, :6], bare_infos["action_mask"]
+    )
     *_, infos = envs.step(np.array([0, 1, 6]))
     *_, bare_infos = bare.step(np.array([0, 1, 0]))
     np.testing.assert_array_equal(
@@ -313,7 +339,8 @@ def test_mask_of_the_environment_is_kept() -> None:
 class Faulty(gym.vector.VectorWrapper):
     """Replaces one part of what a step returns."""
 
-    part, value = 1, 0.0
+    part = 1
+    value: Any = 0.0
 
     def step(self, actions: Any) -> Any:
         outcome = list(self.env.step(actions))
@@ -340,7 +367,8 @@ def test_step_checks_what_the_environment_returns(
     inner = Faulty(make_envs(3))
     envs = wrap(inner, options)
     envs.reset(seed=0)
-    inner.part, inner.value = part, value
+    inner.part = part
+    inner.value = value
     with pytest.raises(ValueError, match=word):
         envs.step(np.array([0, 1, 4]))
 

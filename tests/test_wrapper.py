@@ -1,7 +1,4 @@
-"""`OptionsWrapper` and `OptionsSpace`.
-
-What a decision returns, which choices are available, what is refused.
-"""
+"""`OptionsWrapper` and `OptionsSpace`: results of a decision, masks, what is refused."""
 
 from __future__ import annotations
 
@@ -21,9 +18,8 @@ from eigenoptions.envs import FixedSeed, MazeEnv, OptionsSpace, OptionsWrapper
 from tests.tables import make_options
 
 MODES = ["call-and-return", "step"]
-RIGHT = make_options(
-    [[1, 1, 1, 1, 1, 1, eo.TERMINATE]], 4
-)  # on a corridor of seven cells
+# On a corridor of seven cells.
+RIGHT = make_options([[1, 1, 1, 1, 1, 1, eo.TERMINATE]], 4)
 
 
 @pytest.fixture(scope="module")
@@ -64,13 +60,8 @@ class CountSteps(gym.Wrapper[Any, Any, Any, Any]):
     def step(self, action: Any) -> Any:
         self.count += 1
         obs, _, terminated, truncated, info = self.env.step(action)
-        return (
-            obs,
-            float(self.count),
-            terminated,
-            truncated,
-            {**info, "count": self.count},
-        )
+        info["count"] = self.count
+        return obs, float(self.count), terminated, truncated, info
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -88,20 +79,22 @@ def test_step_option_runs_to_its_end(
     for i in range(8):
         starts = np.flatnonzero(options.policy[i, 1:] >= 0) + 1
         for start in rng.choice(starts, 10):
-            path = options.follow(i, start)
+            path = options.follow(i, start).tolist()
+            if 0 in path:
+                # The goal ends the option.
+                path = path[: path.index(0) + 1]
+            duration = len(path) - 1
+            is_goal = path[-1] == 0
+
             env.reset(options={"start": int(start)})
             obs, reward, terminated, truncated, info = env.step(4 + i)
-            if 0 in path:
-                path = path[: path.tolist().index(0) + 1]
-            duration = len(path) - 1
-            assert (obs, terminated, truncated) == (path[-1], path[-1] == 0, False)
-            assert reward == (0.9 ** (duration - 1) if terminated else 0.0)
-            assert (info["option"], info["duration"], info["discount"]) == (
-                i,
-                duration,
-                0.9**duration,
-            )
-            assert not {"unavailable", "option_truncated"} & set(info)
+            assert (obs, terminated, truncated) == (path[-1], is_goal, False)
+            assert reward == (0.9 ** (duration - 1) if is_goal else 0.0)
+            assert info["option"] == i
+            assert info["duration"] == duration
+            assert info["discount"] == 0.9**duration
+            assert "unavailable" not in info
+            assert "option_truncated" not in info
 
 
 @pytest.mark.parametrize(
@@ -110,12 +103,11 @@ def test_step_option_runs_to_its_end(
 def test_step_primitive_action_is_the_environments_own(
     name: str, rng: np.random.Generator
 ) -> None:
-    bare, inner = (
-        gym.make(name, max_episode_steps=60),
-        gym.make(name, max_episode_steps=60),
-    )
-    n, n_actions = int(bare.observation_space.n), int(bare.action_space.n)
-    env = wrap(inner, make_options(np.zeros((2, n), dtype=int), n_actions), gamma=0.9)
+    bare = gym.make(name, max_episode_steps=60)
+    n_states = int(bare.observation_space.n)
+    n_actions = int(bare.action_space.n)
+    options = make_options(np.zeros((2, n_states), dtype=int), n_actions)
+    env = wrap(gym.make(name, max_episode_steps=60), options, gamma=0.9)
     assert env.reset(seed=3)[0] == bare.reset(seed=3)[0]
     for action in rng.integers(n_actions, size=500):
         *outcome, info = env.step(action)
@@ -141,12 +133,11 @@ def test_step_rewards_are_discounted_per_primitive_step() -> None:
     obs, reward, _, _, info = env.step(4)
     assert obs == 6
     assert reward == sum(0.5**i * (2 + i) for i in range(6))
-    assert (info["duration"], info["discount"], info["primitive_return"]) == (
-        6,
-        0.5**6,
-        sum(range(2, 8)),
-    )
-    assert info["count"] == 7  # the rest of the info is that of the last step
+    assert info["duration"] == 6
+    assert info["discount"] == 0.5**6
+    assert info["primitive_return"] == sum(range(2, 8))
+    # The rest of the info is that of the last step.
+    assert info["count"] == 7
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -155,7 +146,8 @@ def test_time_limit_counts_primitive_steps(limit: int, mode: str) -> None:
     env = wrap(TimeLimit(MazeEnv("S......"), limit), RIGHT, mode=mode)
     for _ in range(2):  # the count begins anew with the episode
         env.reset(seed=0)
-        steps, truncated = 0, False
+        steps = 0
+        truncated = False
         while not truncated and steps < 6:
             _, _, terminated, truncated, info = env.step(4)
             steps += info["duration"]
@@ -172,11 +164,9 @@ def test_unavailable_option_takes_one_random_action_by_the_seed() -> None:
         path = [state]
         for i in range(200):
             state, _, _, _, info = env.step(4 + i % 2)
-            assert (info["unavailable"], info["option"], info["duration"]) == (
-                True,
-                i % 2,
-                1,
-            )
+            assert info["unavailable"]
+            assert info["option"] == i % 2
+            assert info["duration"] == 1
             assert state in env.unwrapped.mdp.successors[path[-1]]
             path.append(state)
         return path
@@ -186,10 +176,10 @@ def test_unavailable_option_takes_one_random_action_by_the_seed() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_max_duration_truncates_an_endless_option(mode: str) -> None:
-    env = wrap_corridor(
-        make_options(np.ones((1, 3), dtype=int), 4), "S..", mode=mode, max_duration=50
-    )
-    steps, info = 0, {}
+    endless = make_options(np.ones((1, 3), dtype=int), 4)
+    env = wrap_corridor(endless, "S..", mode=mode, max_duration=50)
+    steps = 0
+    info: dict[str, Any] = {}
     while not info.get("option_truncated"):
         *_, info = env.step(4)
         steps += info["duration"]
@@ -203,29 +193,34 @@ def test_max_duration_truncates_an_endless_option(mode: str) -> None:
 def test_step_mode_is_call_and_return_one_step_at_a_time(
     options: eo.OptionSet, rng: np.random.Generator
 ) -> None:
-    whole, single = wrap_rooms(options, None), wrap_rooms(options, None, mode="step")
+    whole = wrap_rooms(options, None)
+    single = wrap_rooms(options, None, mode="step")
     assert isinstance(single.observation_space, Dict)
-    (state, info), (obs, step_info) = whole.reset(seed=0), single.reset(seed=0)
+    _, info = whole.reset(seed=0)
+    _, step_info = single.reset(seed=0)
     for _ in range(100):
         np.testing.assert_array_equal(info["action_mask"], step_info["action_mask"])
         action = int(rng.choice(np.flatnonzero(info["action_mask"])))
         state, reward, terminated, _, info = whole.step(action)
         discounted = 0.0
+        given = action
         for i in range(info["duration"]):
-            # While an option runs, the action is ignored.
-            obs, r, done, _, step_info = single.step(
-                action if i == 0 else int(rng.integers(12))
-            )
+            obs, step_reward, step_terminated, _, step_info = single.step(given)
             assert obs in single.observation_space
-            assert (step_info["duration"], step_info["option"]) == (1, info["option"])
-            discounted += 0.99**i * r
+            assert step_info["duration"] == 1
+            assert step_info["option"] == info["option"]
+            discounted += 0.99**i * step_reward
+            # While an option runs, the action is ignored.
+            given = int(rng.integers(12))
             if i + 1 < info["duration"]:
                 assert obs["option"] == info["option"] + 1
                 assert np.flatnonzero(step_info["action_mask"]).tolist() == [action]
-        assert (obs["observation"], obs["option"], done) == (state, 0, terminated)
+        assert obs == {"observation": state, "option": 0}
+        assert step_terminated == terminated
         assert discounted == pytest.approx(reward)
         if terminated:
-            (state, info), (obs, step_info) = whole.reset(), single.reset()
+            _, info = whole.reset()
+            _, step_info = single.reset()
 
 
 def test_reset_ends_a_running_option() -> None:
@@ -241,10 +236,8 @@ class ReusedArray(gym.Wrapper[Any, Any, Any, Any]):
 
     def __init__(self, env: Any) -> None:
         super().__init__(env)
-        self.observation_space, self.array = (
-            Box(0, 10, (1,)),
-            np.zeros(1, dtype=np.float32),
-        )
+        self.observation_space = Box(0, 10, (1,))
+        self.array = np.zeros(1, dtype=np.float32)
 
     def reset(self, **settings: Any) -> Any:
         self.array[0], info = self.env.reset(**settings)
@@ -275,10 +268,13 @@ def test_record_steps_returns_copies_of_every_primitive_step() -> None:
 
 
 class Climb:
-    """An option on raw observations: push as the car moves until it is high up."""
+    """Accelerate in the direction of motion until the car is high up."""
 
     def act(self, obs: np.ndarray) -> int:
-        return eo.TERMINATE if obs[0] > 0.3 else (2 if obs[1] >= 0 else 0)
+        position, velocity = obs
+        if position > 0.3:
+            return eo.TERMINATE
+        return 2 if velocity >= 0 else 0
 
 
 def test_objects_with_act_are_options() -> None:
@@ -310,7 +306,7 @@ def test_state_maps_observations_to_numbers(options: eo.OptionSet) -> None:
 
 
 class Boxes(gym.Env[Any, int]):
-    """A 4 x 5 grid that observes a Dict; its wall depends on the seed."""
+    """A 4 x 5 grid with a Dict observation, whose layout (a wall) depends on the seed."""
 
     observation_space = Dict(
         {
@@ -322,7 +318,8 @@ class Boxes(gym.Env[Any, int]):
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
         super().reset(seed=seed)
-        self.cell, self.wall = (0, 0), (1, int(self.np_random.integers(1, 5)))
+        self.cell = (0, 0)
+        self.wall = (1, int(self.np_random.integers(1, 5)))
         return self.observe(), {}
 
     def step(self, action: int) -> Any:
@@ -345,10 +342,7 @@ class Boxes(gym.Env[Any, int]):
 def test_discover_then_wrap(
     name: str, loaded: bool, tmp_path: Any, rng: np.random.Generator
 ) -> None:
-    """Options of an explored environment know its states, also from a file.
-
-    The agent keeps its observations.
-    """
+    """Options know the states, also from a file; the agent keeps its observations."""
     inner = Boxes() if name == "Boxes" else gym.make(f"minigrid:MiniGrid-{name}-v0")
     options = eo.discover(inner, n_options=8)
     if loaded:
@@ -357,36 +351,37 @@ def test_discover_then_wrap(
     assert len(set(options.mdp.states)) == options.n_states
     options.check(inner)
     env = wrap(FixedSeed(inner, 0), options)
-    n, state = env.n_primitive, 0
+    n_primitive = env.n_primitive
+    state = 0
     obs, info = env.reset(seed=3)
     for _ in range(300):
         assert obs in env.observation_space
         np.testing.assert_array_equal(
-            info["action_mask"][n:], options.choices(state) >= 0
+            info["action_mask"][n_primitive:], options.choices(state) >= 0
         )
         action = int(rng.choice(np.flatnonzero(info["action_mask"])))
         obs, _, terminated, truncated, info = env.step(action)
-        successor = options.mdp.successors[state, min(action, n - 1)]
-        state = int(
-            options.follow(action - n, state)[info["duration"]]
-            if action >= n
-            else successor
-        )
+        if action < n_primitive:
+            state = int(options.mdp.successors[state, action])
+        else:
+            path = options.follow(action - n_primitive, state)
+            state = int(path[info["duration"]])
         if terminated or truncated:
             state = 0
             obs, info = env.reset()
     if name != "Empty-6x6":
-        with pytest.raises(ValueError, match="seed 0"):  # another layout
+        # Another seed has another layout.
+        with pytest.raises(ValueError, match="seed 0"):
             wrap(inner, options).reset(seed=4)
 
 
 def test_wrong_numbers_of_states_raise() -> None:
+    def number_wrongly(obs: Any) -> int:
+        row, column = obs["cell"]
+        return int(5 * row + column - 1)
+
     options = eo.discover(Boxes(), n_options=4)
-    env = wrap(
-        Boxes(),
-        options,
-        state=lambda obs: 5 * int(obs["cell"][0]) + int(obs["cell"][1]) - 1,
-    )
+    env = wrap(Boxes(), options, state=number_wrongly)
     with pytest.raises((ValueError, IndexError), match="state"):  # noqa: PT012
         env.reset(seed=0)
         for _ in range(100):
@@ -400,9 +395,8 @@ def test_copies_and_pickles_continue_alike(options: eo.OptionSet) -> None:
         original = copy.deepcopy(env)
         for action in (4, 11, 0, 7, 9):
             assert original.step(action)[:4] == twin.step(action)[:4]
-            assert twin.action_masks()[
-                twin.action_space.sample()
-            ]  # the mask of its own state
+            # The mask is that of the twin's own state.
+            assert twin.action_masks()[twin.action_space.sample()]
     alone = pickle.loads(pickle.dumps(env.action_space))
     assert {int(alone.sample()) for _ in range(400)} == set(range(4, 12))
 
@@ -418,16 +412,14 @@ def test_masks_mark_available_options(
     for _ in range(200):
         mask = info["action_mask"]
         assert mask.dtype == np.int8
-        np.testing.assert_array_equal(
-            mask, [1] * 4 + (options.policy[:, state] >= 0).tolist()
-        )
+        assert mask.tolist() == [1, 1, 1, 1, *(options.policy[:, state] >= 0)]
         masks = env.action_masks()
         assert masks.dtype == np.bool_
-        mask[:] = 7  # the caller's own copy
+        # The caller may change the mask, which is a copy.
+        mask[:] = 7
         np.testing.assert_array_equal(env.action_masks(), masks)
-        state, _, terminated, truncated, info = env.step(
-            rng.choice(np.flatnonzero(masks))
-        )
+        action = rng.choice(np.flatnonzero(masks))
+        state, _, terminated, truncated, info = env.step(action)
         if terminated or truncated:
             state, info = env.reset()
 
@@ -435,19 +427,22 @@ def test_masks_mark_available_options(
 def test_samples_are_available_options_with_option_chance(
     options: eo.OptionSet,
 ) -> None:
-    env, n = wrap_rooms(options, option_chance=0.25), 3000
+    env = wrap_rooms(options, option_chance=0.25)
     _, info = env.reset(seed=0)
     env.action_space.seed(1)
-    counts, share = np.zeros(12), np.zeros(12)
-    for _ in range(n):
+    n_samples = 3000
+    counts = np.zeros(12)
+    expected = np.zeros(12)
+    for _ in range(n_samples):
         action = env.action_space.sample()
         assert info["action_mask"][action]
         counts[action] += 1
-        share[4:] += info["action_mask"][4:] / info["action_mask"][4:].sum()
+        is_available = info["action_mask"][4:]
+        expected[:4] += 0.75 / 4
+        expected[4:] += 0.25 * is_available / is_available.sum()
         *_, terminated, truncated, info = env.step(action)
         if terminated or truncated:
             _, info = env.reset()
-    expected = np.where(np.arange(12) < 4, 0.75 * n / 4, 0.25 * share)
     assert (np.abs(counts - expected) < 5 * np.sqrt(expected)).all()
 
 
@@ -469,7 +464,7 @@ def test_space_sample_honours_mask_probability_and_seed() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_stop_chance_ends_sampled_options_only(mode: str) -> None:
-    """Lengths of sampled options are geometric; others run to their end."""
+    """Sampled options have geometric lengths; others run to their end."""
     endless = make_options(np.ones((1, 3), dtype=int), 4)
     settings = {
         "mode": mode,
@@ -486,17 +481,15 @@ def test_stop_chance_ends_sampled_options_only(mode: str) -> None:
         return duration
 
     durations = [run(env.action_space.sample()) for _ in range(1000)]
-    counts, expected = (
-        np.bincount(durations, minlength=5)[1:5],
-        250 * 0.75 ** np.arange(4),
-    )
+    counts = np.bincount(durations, minlength=5)[1:5]
+    expected = 250 * 0.75 ** np.arange(4)
     assert (np.abs(counts - expected) < 4 * np.sqrt(expected)).all()
     assert {run(4) for _ in range(5)} == {60}
 
 
 # Errors
 
-FIXED = "eigenoptions/FourRooms-v0"
+ROOMS = "eigenoptions/FourRooms-v0"
 
 
 @pytest.mark.parametrize(
@@ -505,14 +498,14 @@ FIXED = "eigenoptions/FourRooms-v0"
         ("Pendulum-v1", {}, "Discrete"),
         ("MountainCar-v0", {}, "actions"),
         ("eigenoptions/IMaze-v0", {}, "states"),
-        (FIXED, {"gamma": 0}, "gamma"),
-        (FIXED, {"mode": "flat"}, "mode"),
-        (FIXED, {"max_duration": 0}, "max_duration"),
-        (FIXED, {"option_chance": 2}, "option_chance"),
-        (FIXED, {"stop_chance": 1.0}, "stop_chance"),
-        (FIXED, {"options": []}, "no options"),
-        (FIXED, {"options": 3}, "OptionSet"),
-        (FIXED, {"options": [lambda obs: 0]}, "act"),
+        (ROOMS, {"gamma": 0}, "gamma"),
+        (ROOMS, {"mode": "flat"}, "mode"),
+        (ROOMS, {"max_duration": 0}, "max_duration"),
+        (ROOMS, {"option_chance": 2}, "option_chance"),
+        (ROOMS, {"stop_chance": 1.0}, "stop_chance"),
+        (ROOMS, {"options": []}, "no options"),
+        (ROOMS, {"options": 3}, "OptionSet"),
+        (ROOMS, {"options": [lambda obs: 0]}, "act"),
         (
             "MountainCar-v0",
             {"options": make_options(np.zeros((1, 9), dtype=int), 3)},
@@ -540,10 +533,14 @@ def test_step_wrong_action_raises(options: eo.OptionSet) -> None:
 
 def test_step_after_an_exception_inside_an_option_needs_a_reset() -> None:
     env = wrap_corridor()
-    step, env.env.step = (
-        env.env.step,
-        lambda action: step(action) if env.unwrapped.state < 3 else 1 / 0,
-    )
+    step = env.env.step
+
+    def fail_on_the_way(action: int) -> Any:
+        if env.unwrapped.state >= 3:
+            raise ZeroDivisionError
+        return step(action)
+
+    env.env.step = fail_on_the_way
     with pytest.raises(ZeroDivisionError):
         env.step(4)
     with pytest.raises(gym.error.ResetNeeded):
@@ -556,20 +553,22 @@ def test_step_after_an_exception_inside_an_option_needs_a_reset() -> None:
 def test_options_act_with_sticky_actions(options: eo.OptionSet) -> None:
     env = wrap(StickyAction(gym.make("eigenoptions/FourRooms-v0"), 0.5), options)
     env.reset(seed=0)
-    assert sum(env.step(4 + i % 8)[4]["duration"] for i in range(50)) > 100
+    infos = [env.step(4 + i % 8)[4] for i in range(50)]
+    assert sum(info["duration"] for info in infos) > 100
 
 
 def test_check_compares_the_dynamics(options: eo.OptionSet) -> None:
-    options.check(
-        gym.make("eigenoptions/FourRooms-v0", goal=50)
-    )  # another task, the same dynamics
-    lake = eo.discover("FrozenLake-v1", n_options=2)
-    lake.check(gym.make("FrozenLake-v1"))
+    # Another task has the same dynamics.
+    options.check(gym.make("eigenoptions/FourRooms-v0", goal=50))
+
+    slippery = gym.make("FrozenLake-v1")
+    eo.discover(slippery, n_options=2).check(slippery)
+    firm = gym.make("FrozenLake-v1", is_slippery=False)
     with pytest.raises(ValueError, match="another state space"):
-        eo.discover(gym.make("FrozenLake-v1", is_slippery=False), n_options=2).check(
-            gym.make("FrozenLake-v1")
-        )
-    mirrored = "\n".join(row[::-1] for row in str(options.mdp).splitlines()[:13])
+        eo.discover(firm, n_options=2).check(slippery)
+
+    rows = str(options.mdp).splitlines()[:13]
+    mirrored = "\n".join(row[::-1] for row in rows)
     mirrored = mirrored.replace("█", "#").replace(" ", ".")
     with pytest.raises(ValueError, match="another state space"):
         options.check(MazeEnv(mirrored))

@@ -131,8 +131,8 @@ def _check_size(mdp: MDP, max_states: int, name: str) -> None:
 def mdp_from_table(env: gym.Env[Any, Any]) -> MDP | None:
     """Return the MDP of a table that the environment has; None where it has none.
 
-    A table that a wrapper may contradict is none, either: it is not read where a
-    wrapper may change actions or observations.
+    A table is not read, either, where a wrapper may change actions or observations: the
+    agent would see other transitions.
     """
     changing_wrapper = None
     layer = env
