@@ -350,7 +350,7 @@ def test_targets_of_exact_values_are_exact(record_steps: bool) -> None:
     wild[mdp.goal] = 1e6
     set_values(agent.q_net_target, wild)
     add_every_decision(agent, env)
-    # 4 actions of 5 states, an option to the right from 3 states and to the left from 2.
+    # 4 actions of 5 states, an option to the right from 3 of them, to the left from 2.
     n_decisions = 4 * 5 + 3 + 2
     if record_steps:
         # The steps inside these options.
@@ -510,7 +510,7 @@ def test_missing_parts_raise() -> None:
 def test_replay_buffer_refuses_steps_that_it_cannot_store(
     settings: dict[str, Any],
 ) -> None:
-    """With optimize_memory_usage the row below a decision would be its own first step."""
+    """To save memory, next observations are in the row below: here a first step."""
     buffer = SMDPReplayBuffer(
         20,
         Discrete(38),

@@ -1,4 +1,4 @@
-"""`OptionsWrapper` and `OptionsSpace`: results of a decision, masks, what is refused."""
+"""`OptionsWrapper` and `OptionsSpace`: what a decision returns, what is available."""
 
 from __future__ import annotations
 
@@ -306,7 +306,7 @@ def test_state_maps_observations_to_numbers(options: eo.OptionSet) -> None:
 
 
 class Boxes(gym.Env[Any, int]):
-    """A 4 x 5 grid with a Dict observation, whose layout (a wall) depends on the seed."""
+    """A 4 x 5 grid with a Dict observation and a wall that depends on the seed."""
 
     observation_space = Dict(
         {
