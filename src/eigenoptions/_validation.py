@@ -234,11 +234,12 @@ def set_readonly(array: NDArray[_Scalar]) -> NDArray[_Scalar]:
     owner stays hidden behind the view: on the view itself the flag cannot be changed.
     """
     # A view can be reopened while any array below it is writable.
-    owners = _list_owners(array)
-    for owner in owners:
-        owner.setflags(write=False)
+    bases = _list_bases(array)
+    for base in bases:
+        base.setflags(write=False)
 
-    memory_owner = owners[-1]
+    # By this, `readonly` knows that it may share the array instead of copying it.
+    memory_owner = bases[-1]
     _SEALED_OWNERS[id(memory_owner)] = memory_owner
     return array.view()
 
@@ -262,16 +263,16 @@ def _is_sealed(value: Any) -> bool:
     array = value.data if issparse(value) else value
     if not isinstance(array, np.ndarray):
         return False
-    memory_owner = _list_owners(array)[-1]
+    memory_owner = _list_bases(array)[-1]
     return _SEALED_OWNERS.get(id(memory_owner)) is memory_owner
 
 
-def _list_owners(array: NDArray[Any]) -> list[NDArray[Any]]:
+def _list_bases(array: NDArray[Any]) -> list[NDArray[Any]]:
     """List an array, the one it is a view of, and so on to the owner of the memory."""
-    owners = [array]
-    while isinstance(owners[-1].base, np.ndarray):
-        owners.append(owners[-1].base)
-    return owners
+    bases = [array]
+    while isinstance(bases[-1].base, np.ndarray):
+        bases.append(bases[-1].base)
+    return bases
 
 
 class Record:

@@ -254,6 +254,7 @@ class OneHot(FeatureMap):
         """One feature per number of a Discrete space, or up to the largest of `obs`."""
         if space is None and obs is not None:
             return cls(int(np.max(obs)) + 1)
+        # MultiBinary has n, too, but its observations are arrays.
         if not hasattr(space, "n") or space.shape:
             raise ValueError(
                 f"one-hot features need Discrete observations, got {space}: use fourier"

@@ -21,7 +21,7 @@ def add_maze_argument(parser: ArgumentParser) -> None:
     )
 
 
-def add_number_argument(parser: ArgumentParser, default: int) -> None:
+def add_n_options_argument(parser: ArgumentParser, default: int) -> None:
     """Add the number of options, which is None where it is not given."""
     parser.add_argument(
         "-n",

@@ -47,7 +47,7 @@ def make_env(env: str | gym.Env[Any, Any]) -> gym.Env[Any, Any]:
     try:
         return gym.make(env)
     except (gym.error.Error, ModuleNotFoundError) as error:
-        raise _explain_missing(env, error) from error
+        raise _make_unknown_env_error(env, error) from error
 
 
 def make_vector_env(
@@ -114,10 +114,11 @@ def _make_registered(
     try:
         return gym.make_vec(name, num_envs=n_envs, **limit)
     except (gym.error.Error, ModuleNotFoundError) as error:
-        raise _explain_missing(name, error) from error
+        raise _make_unknown_env_error(name, error) from error
 
 
-def _explain_missing(name: str, error: Exception) -> ValueError:
+def _make_unknown_env_error(name: str, error: Exception) -> ValueError:
+    """The error for an id that Gymnasium cannot make, with its own first line."""
     reason = str(error).splitlines()[0]
     return ValueError(f"no environment {name!r}: {reason}")
 

@@ -258,7 +258,7 @@ class LinearOptionSet(Record, OptionSequence[LinearOption]):
             provenance={**self.provenance, "gamma": 0.0},
         )
 
-    def _describe_file(self) -> tuple[str, dict[str, Any], Arrays]:
+    def _collect_file_contents(self) -> tuple[str, dict[str, Any], Arrays]:
         """Vectors e (n, d), thresholds (n,), weights (n, A, p), and feature maps."""
         header: dict[str, Any] = {
             "n_actions": self.n_actions,

@@ -81,13 +81,15 @@ class Clones:
                 )
 
     def try_action(self, action: int) -> Any:
-        """Return the observation after an action in a copy.
+        """Return the observation that an action would give.
 
-        The copy has the random generator of the environment.
+        The environment is left as it was, its random generator included, so the action
+        itself will then have the same outcome.
         """
         if self.save is None or self.restore is None:
             return copy_env(self.env).step(action)[0]
 
+        # The functions of the user save and restore what is inside of all wrappers.
         env = self.env.unwrapped
         saved = self.save(env)
         try:

@@ -255,12 +255,13 @@ class OptionSequence(Sequence[T]):
 
     def save(self, path: str | Path) -> None:
         """Write a file, completely or not at all; `load_options` reads it."""
-        kind, header, arrays = self._describe_file()
+        kind, header, arrays = self._collect_file_contents()
         header["provenance"] = self.provenance
+        # One purpose per option.
         header["purposes"] = [_describe_purpose(purpose) for purpose in self.purposes]
         write_arrays(path, kind, header, arrays)
 
-    def _describe_file(self) -> tuple[str, dict[str, Any], Arrays]:
+    def _collect_file_contents(self) -> tuple[str, dict[str, Any], Arrays]:
         """Return the kind, the header and the arrays of a file of these options."""
         raise NotImplementedError
 
@@ -532,7 +533,7 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
             self.mdp, self.policy[number], self.value[number], self.purposes[number]
         )
 
-    def _describe_file(self) -> tuple[str, dict[str, Any], Arrays]:
+    def _collect_file_contents(self) -> tuple[str, dict[str, Any], Arrays]:
         """Policies and values (n, S), and the MDP with its table in csr format."""
         mdp = self.mdp
         header: dict[str, Any] = {"state_space": mdp.fingerprint}

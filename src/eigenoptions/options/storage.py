@@ -1,7 +1,7 @@
 """Reading files of options; `save` of each set of options writes them.
 
 `options.files` describes the format. There are two kinds: ``"options"`` of a table, and
-``"linear options"`` of a feature space. `_describe_file` of each set says what is in
+``"linear options"`` of a feature space. `_collect_file_contents` of each set says what is in
 them.
 """
 
@@ -92,7 +92,7 @@ def load_options(
 
 
 def _make_options(header: dict[str, Any], arrays: Arrays) -> OptionSet:
-    """Return the options of a table that `OptionSet._describe_file` described."""
+    """Return the options of a table that `OptionSet._collect_file_contents` described."""
     mdp = _make_mdp(header["mdp"], arrays)
     if header.get("state_space", mdp.fingerprint) != mdp.fingerprint:
         raise ValueError("its state space does not match its fingerprint")
@@ -131,7 +131,7 @@ def _make_linear_options(
     features: FeatureFunction | None,
     basis: FeatureFunction | None,
 ) -> LinearOptionSet:
-    """Return the options that `LinearOptionSet._describe_file` described."""
+    """Return the options that `LinearOptionSet._collect_file_contents` described."""
     phi = _make_feature_map("features", header, arrays, features)
     psi = _make_feature_map("basis", header, arrays, basis)
     purposes = []

@@ -15,7 +15,7 @@ from eigenoptions.cli.arguments import (
     add_discovery_arguments,
     add_json_argument,
     add_maze_argument,
-    add_number_argument,
+    add_n_options_argument,
 )
 from eigenoptions.cli.files import check_folder, save_answer
 from eigenoptions.cli.listing import count_options, get_settings, make_heading
@@ -57,7 +57,7 @@ _COUNTS = (2, 4, 8, 16, 32, 64)
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_maze_argument(parser)
-    add_number_argument(parser, default=16)
+    add_n_options_argument(parser, default=16)
     add_discovery_arguments(parser)
     add_chance_arguments(parser, default="the paper's uniform choice and auto")
     add_json_argument(parser)

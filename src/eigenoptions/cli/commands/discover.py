@@ -10,7 +10,7 @@ from eigenoptions.cli.arguments import (
     add_discovery_arguments,
     add_json_argument,
     add_maze_argument,
-    add_number_argument,
+    add_n_options_argument,
 )
 from eigenoptions.cli.files import check_folder
 from eigenoptions.cli.listing import describe_options, get_settings, print_options
@@ -41,18 +41,18 @@ _MAX_DRAWN_EIGENVECTORS = 9
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_maze_argument(parser)
-    add_number_argument(parser, default=8)
+    add_n_options_argument(parser, default=8)
     add_discovery_arguments(parser)
     parser.add_argument(
         "--steps",
         type=int,
         metavar="N",
-        help="transitions to sample (default: only if necessary)",
+        help="sample N transitions (default: only what has no table is sampled)",
     )
     parser.add_argument(
         "--features",
         metavar="NAME",
-        help="sample, with these features of observations (fourier, tiles)",
+        help="features of observations (fourier, tiles); implies sampling",
     )
     add_json_argument(parser)
 
