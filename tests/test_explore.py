@@ -479,3 +479,106 @@ def test_records_are_read_only_and_can_be_copied() -> None:
 @pytest.fixture(autouse=True)
 def hear_warnings(caplog: Any) -> None:
     caplog.set_level(logging.WARNING, logger="eigenoptions")
+
+
+def run_samples(env: gym.Env[Any, Any], n_steps: int) -> None:
+    """Take sampled actions, as an agent does that is all exploration."""
+    env.reset(seed=0)
+    for _ in range(n_steps):
+        *_, terminated, truncated, _ = env.step(env.action_space.sample())
+        if terminated or truncated:
+            env.reset()
+
+
+def test_samples_of_exploring_go_to_the_unknown() -> None:
+    env = eo.Exploring(MazeEnv(FOUR_ROOMS))
+    assert env.action_space == Discrete(4)
+    assert env.observation_space == Discrete(104)
+    run_samples(env, 400)
+    walk = eo.explore(FOUR_ROOMS, 400)
+    assert len(env.found.seen) == pytest.approx(len(walk.seen), abs=8)
+    assert env.found.n_steps == 400
+
+
+def test_exploring_learns_from_every_action_and_passes_the_check() -> None:
+    from gymnasium.utils.env_checker import check_env
+
+    env = eo.Exploring(MazeEnv(FOUR_ROOMS))
+    with pytest.warns(UserWarning, match="unwrapped"):
+        check_env(env, skip_render_check=True)
+    env = eo.Exploring(MazeEnv(CORRIDOR))
+    env.reset(seed=0)
+    for _ in range(5):
+        env.step(np.int64(1))
+    assert env.found.seen.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_exploring_inside_options_and_not_outside() -> None:
+    options = eo.discover(FOUR_ROOMS, 4)
+    env = eo.OptionsWrapper(eo.Exploring(MazeEnv(FOUR_ROOMS)), options, option_chance=0)
+    run_samples(env, 400)
+    alone = eo.Exploring(MazeEnv(FOUR_ROOMS))
+    run_samples(alone, 400)
+    found = env.get_wrapper_attr("found")
+    assert len(found.seen) == pytest.approx(len(alone.found.seen), abs=8)
+    with pytest.raises(ValueError, match="inside OptionsWrapper"):
+        eo.Exploring(eo.OptionsWrapper(MazeEnv(FOUR_ROOMS), options))
+
+
+def test_exploring_warns_of_agents_that_never_sample(caplog: Any) -> None:
+    env = eo.Exploring(MazeEnv(FOUR_ROOMS))
+    rng = np.random.default_rng(0)
+    env.reset(seed=0)
+    for _ in range(1100):
+        if env.step(int(rng.integers(4)))[2]:
+            env.reset()
+    assert sum("explore first" in record.message for record in caplog.records) == 1
+
+
+def test_exploring_refuses_vectors_and_other_layouts() -> None:
+    with pytest.raises(ValueError, match="ExploringVector"):
+        gym.vector.SyncVectorEnv([lambda: eo.Exploring(MazeEnv("i-maze"))] * 2)
+    env = eo.Exploring(gym.make("minigrid:MiniGrid-FourRooms-v0"))
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match="FixedSeed"):
+        env.reset(seed=1)
+    with pytest.raises(gym.error.ResetNeeded):
+        _ = eo.Exploring(MazeEnv("i-maze")).found
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_a_vector_shares_one_table(mode: str) -> None:
+    envs = gym.make_vec(
+        "eigenoptions/FourRooms-v0",
+        num_envs=4,
+        max_episode_steps=50,
+        vector_kwargs={"autoreset_mode": gym.vector.AutoresetMode(mode)},
+    )
+    vector = eo.ExploringVector(envs)
+    vector.reset(seed=0)
+    for _ in range(200):
+        vector.step(vector.action_space.sample())
+    found = vector.found
+    assert len(found.seen) >= 100
+    batch = found.numbers
+    assert np.array_equal(
+        FOUR_ROOMS.successors[batch.obs, batch.action], batch.next_obs
+    )
+    assert batch.truncated is not None
+    assert batch.truncated.any()
+
+
+def test_dqn_explores_without_knowing_of_it() -> None:
+    sb3 = pytest.importorskip("stable_baselines3")
+
+    env = eo.Exploring(gym.wrappers.TimeLimit(MazeEnv(FOUR_ROOMS), 200))
+    agent = sb3.DQN("MlpPolicy", env, learning_starts=300, buffer_size=1000, seed=0)
+    agent.learn(500)
+    assert env.found.n_steps == 500
+    assert len(env.found.seen) > 70
+
+    several = [lambda: eo.Exploring(MazeEnv(FOUR_ROOMS)) for _ in range(3)]
+    vector = sb3.common.vec_env.DummyVecEnv(several)
+    agent = sb3.DQN("MlpPolicy", vector, learning_starts=500, buffer_size=1000)
+    with pytest.raises(ValueError, match="ExploringVector"):
+        agent.learn(500)

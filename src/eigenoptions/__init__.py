@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from eigenoptions.discovery.cycle import cycle as cycle
     from eigenoptions.discovery.method import methods as methods
     from eigenoptions.envs import Explorer as Explorer
+    from eigenoptions.envs import Exploring as Exploring
+    from eigenoptions.envs import ExploringVector as ExploringVector
     from eigenoptions.envs import Found as Found
     from eigenoptions.envs import OptionsVectorWrapper as OptionsVectorWrapper
     from eigenoptions.envs import OptionsWrapper as OptionsWrapper
@@ -70,7 +72,10 @@ _NAMES = {
     "options.storage": "load_options",
     "discovery": "discover",
     "discovery.method": "methods",
-    "envs": "from_env collect explore Explorer Found load_found OptionsWrapper OptionsVectorWrapper ShapedReward",
+    "envs": "from_env collect OptionsWrapper OptionsVectorWrapper ShapedReward",
+    "envs.exploring": "explore Explorer load_found",
+    "envs.exploring_wrappers": "Exploring ExploringVector",
+    "envs.found": "Found",
     "spectra.incidence": "incidence feature_spectrum",
     "options.linear": "LinearOptionSet",
     "discovery.cycle": "cycle",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from eigenoptions.envs.checks import check_dynamics
 from eigenoptions.envs.collection import collect, run_options
 from eigenoptions.envs.exploring import Explorer, explore, load_found
+from eigenoptions.envs.exploring_wrappers import Exploring, ExploringVector
 from eigenoptions.envs.finite import Numbered, from_env
 from eigenoptions.envs.fixed_seed import FixedSeed
 from eigenoptions.envs.found import Found
@@ -36,6 +37,8 @@ __all__ = [
     "ShapedReward",
     "explore",
     "Explorer",
+    "Exploring",
+    "ExploringVector",
     "Found",
     "load_found",
     "run_options",

@@ -27,7 +27,7 @@ from eigenoptions.envs.sources import count_actions, env_name
 from eigenoptions.envs.tables import place_states
 from eigenoptions.mdp import MDP
 from eigenoptions.options.growing import GrowingArray
-from eigenoptions.options.unknown import GrowingTable, Path
+from eigenoptions.options.unknown import GrowingTable, Path, PromiseFunction
 
 logger = logging.getLogger("eigenoptions")
 
@@ -158,6 +158,8 @@ class Experience:
         self._has_given_up = False
         self._known_at = -1
         self._is_known = False
+        # The untried action that each walker is on its way to.
+        self.claims: dict[Walker, tuple[int, int]] = {}
         # How often an episode was cut on the way to an untried action.
         self._cuts: Counter[tuple[int, int]] = Counter()
 
@@ -448,12 +450,29 @@ class Walker:
             # Views that look alike may send the agent to and fro for ever.
             self._n_lost = 0
             return int(self.rng.integers(table.n_actions))
+        path = self._path
+        if path.actions and not table.is_untried(path.last_state, path.actions[-1]):
+            # Another walker was there before.
+            self._path = Path([], -1)
         if not self._path.actions:
-            self._path = table.find_path(self.state, self.rng, promise)
+            self._path = self._find_path(promise)
             self._began_with_episode = self._is_first
         if not self._path.actions:
             return None
         return self._path.actions[0]
+
+    def _find_path(self, promise: PromiseFunction | None) -> Path:
+        """Return a way to the unknown, if possible not to where another walker goes."""
+        experience = self.experience
+        table = experience.table
+        experience.claims.pop(self, None)
+        claimed = set(experience.claims.values())
+        path = table.find_path(self.state, self.rng, promise, claimed)
+        if not path.actions and claimed:
+            path = table.find_path(self.state, self.rng, promise)
+        if path.actions:
+            experience.claims[self] = (path.last_state, path.actions[-1])
+        return path
 
     def _ask_promise(self, state: int, action: int) -> float:
         """Return what the user's function promises of an action in a state."""

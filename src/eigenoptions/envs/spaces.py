@@ -37,6 +37,8 @@ class OptionSamples:
     np_random: np.random.Generator
     mask: NDArray[np.int8] | None = None
     last_sample: Any = None
+    # What primitive actions are sampled from, if it is not uniform.
+    primitive_space: Discrete | None = None
 
     def _set_choices(
         self, n_primitive: int, n_options: int, option_chance: float | None
@@ -80,7 +82,7 @@ class OptionSamples:
 
     def __getstate__(self) -> dict[str, Any]:
         # Where a copy is used, the environment is in another state.
-        return {**self.__dict__, "mask": None}
+        return {**self.__dict__, "mask": None, "primitive_space": None}
 
 
 class OptionsSpace(OptionSamples, Discrete):
@@ -137,6 +139,8 @@ class OptionsSpace(OptionSamples, Discrete):
         if probability is not None:
             return super().sample(mask, probability)
         drawn: np.int64 = self._draw(mask, 1, int(self.n))[0]
+        if self.primitive_space is not None and drawn < self.n_primitive:
+            drawn = self.primitive_space.sample()
         self.last_sample = drawn
         return drawn
 

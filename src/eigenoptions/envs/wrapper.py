@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from eigenoptions._types import IntegerArray
 from eigenoptions._validation import check_choice, check_int
 from eigenoptions.envs.decisions import Decision, DecisionMaker
+from eigenoptions.envs.exploring_spaces import ExploringSpace
 from eigenoptions.envs.recognition import Options
 from eigenoptions.envs.spaces import OptionsSpace
 from eigenoptions.options import OptionSet
@@ -76,7 +77,7 @@ class OptionsWrapper(
     ----------
     env : gymnasium.Env
         The environment. `TimeLimit` and `Monitor` go inside, where they see primitive
-        steps.
+        steps, and so does `Exploring`, from which primitive actions are then sampled.
     options : OptionSet, LinearOptionSet or sequence
         The options; also a list of objects whose ``act(obs)`` returns an action or
         TERMINATE (-1).
@@ -170,6 +171,8 @@ class OptionsWrapper(
 
         n_options = len(options)
         self._space = OptionsSpace(self.n_primitive, n_options, self.option_chance)
+        if isinstance(env.action_space, ExploringSpace):
+            self._space.primitive_space = env.action_space
         self.action_space = self._space
         if mode == "step":
             self.observation_space = Dict(

@@ -22,7 +22,7 @@ There, an action deserves another try, whose promise falls by `retry` with each.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -272,6 +272,7 @@ class GrowingTable:
         state: int,
         rng: np.random.Generator,
         promise: PromiseFunction | None = None,
+        claimed: Collection[tuple[int, int]] = (),
     ) -> Path:
         """Return the way to the best untried action.
 
@@ -287,6 +288,8 @@ class GrowingTable:
             Decides between equal actions.
         promise : callable, default=None
             ``promise(state, action)`` in 0 to 1. None: the learned `promises`.
+        claimed : collection of (state, action), default=()
+            Untried actions that others are on their way to.
         """
         promises = self.promises.tolist()
         highest = max(promises) if promise is None else 1.0
@@ -306,6 +309,8 @@ class GrowingTable:
                 for action in actions:
                     after = successors[action]
                     if after == UNTRIED:
+                        if (known, action) in claimed:
+                            continue
                         chance = promises[action]
                         if promise is not None:
                             chance = promise(known, action)
