@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,10 @@ from eigenoptions._validation import (
 from eigenoptions.mdp import MDP, distance
 from eigenoptions.options import OptionSet
 from eigenoptions.options.walks import make_tables, stack_policies
+
+if TYPE_CHECKING:
+    from eigenoptions._kernels.learning import Rates, Rule, Run, Task
+    from eigenoptions._kernels.walking import Choices, Moves
 
 __all__ = ["q_learning", "LearningRecord"]
 
@@ -284,14 +288,9 @@ def q_learning(
     returns = np.empty((runs, episodes, 2))
     steps = np.empty((runs, episodes, 2), dtype=np.int32)
 
-    # Python cannot interrupt a kernel, so each call takes at most about a second.
-    episodes_per_call = max(1, 20_000_000 // max_steps)
     for i in range(runs):
-        counter = _seed_run(root_seed, i)
-        for first in range(0, episodes, episodes_per_call):
-            part = slice(first, first + episodes_per_call)
-            run = kernel.Run(counter, q[i], returns[i, part], steps[i, part])
-            kernel.learn(moves, choices, task, rates, rule, run)
+        run = kernel.Run(_seed_run(root_seed, i), q[i], returns[i], steps[i])
+        _learn_run(moves, choices, task, rates, rule, run)
         if progress is not None:
             progress(i + 1, runs)
 
@@ -322,6 +321,27 @@ def q_learning(
         q=set_readonly(q),
         settings=settings,
     )
+
+
+def _learn_run(
+    moves: Moves,
+    choices: Choices,
+    task: Task,
+    rates: Rates,
+    rule: Rule,
+    run: Run,
+) -> None:
+    """Learn one run, in calls that take at most about a second.
+
+    Python cannot interrupt a kernel, but it can between two calls.
+    """
+    from eigenoptions._kernels.learning import learn
+
+    episodes_per_call = max(1, 20_000_000 // task.max_steps)
+    for first in range(0, len(run.returns), episodes_per_call):
+        part = slice(first, first + episodes_per_call)
+        partial_run = run._replace(returns=run.returns[part], steps=run.steps[part])
+        learn(moves, choices, task, rates, rule, partial_run)
 
 
 def _check_task(

@@ -24,8 +24,10 @@ Three rules say what is updated:
   max Q(s', .)``. An option that is cut would have continued: its own value ``Q(s', o)``
   takes the place of the maximum.
 
-Values start at 0 and rewards are not negative, so neither are values. Those of the goal
-and of options that are not available are never written, and stay 0.
+A *choice* is a column of the values: action c is column c, and option o is column
+``n_actions + o``. Values start at 0 and rewards are not negative, so neither are
+values. Those of the goal and of options that are not available are never written, and
+stay 0.
 """
 
 from __future__ import annotations
@@ -231,6 +233,7 @@ def learn(
 
             state = task.start
             n_steps = 0
+            # Negative: no option is running.
             action = -1
             while n_steps < task.max_steps and state != task.goal:
                 # 1. Decide, unless an option is running.
@@ -242,9 +245,10 @@ def learn(
                         is_random = is_random or _find_highest(q, state) == 0.0
 
                     if is_random:
-                        # `happens` may have read the half that an option chance reads.
-                        is_used = rule.has_option_values or random_chance < 1.0
-                        if is_used and offers_options and choices.option_chance >= 0.0:
+                        # An option chance reads the high half of the number. Where
+                        # `happens` may have read it before, take fresh bits.
+                        is_read = rule.has_option_values or random_chance < 1.0
+                        if is_read and offers_options and choices.option_chance >= 0.0:
                             number = mix(number)
                         choice = _choose_at_random(
                             number, choices, state, n_actions, offers_options
@@ -258,6 +262,8 @@ def learn(
                         action = choices.policy[state, option]
                     may_stop = is_random and is_learning and choices.stop_chance > 0.0
 
+                    # Where the decision was made, its discounted reward so far, and
+                    # gamma to the number of its steps.
                     origin = state
                     gain = 0.0
                     discount = 1.0
