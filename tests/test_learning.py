@@ -1,4 +1,6 @@
-"""Learning with options: closed forms, invariants, the slow twin, bad input."""
+"""Learning with options: closed forms, invariants, the slow twin of the kernel,
+determinism, bad input.
+"""
 
 from __future__ import annotations
 
@@ -21,18 +23,32 @@ every_update = pytest.mark.parametrize("update", UPDATES)
 
 
 def make_task(seed):
-    """A small random MDP with random options that need not ever terminate.
-
-    Half of its actions are deterministic.
-    """
+    """A small random MDP with random options, which need not ever terminate."""
     rng = np.random.default_rng(seed)
-    S, A, n = int(rng.integers(3, 12)), int(rng.integers(1, 6)), int(rng.integers(0, 7))
+    S = int(rng.integers(3, 12))
+    A = int(rng.integers(1, 6))
+    n = int(rng.integers(0, 7))
+
+    # Half of the actions are deterministic, and action 0 leads through all states.
     P = rng.random((S, A, S)) ** 4
     deterministic = rng.random((S, A)) < 0.5
     P[deterministic] = np.eye(S)[rng.integers(S, size=deterministic.sum())]
     P[:, 0] = np.roll(np.eye(S), 1, axis=1)
-    mdp = eo.MDP(P / P.sum(axis=2, keepdims=True), start=0, goal=S - 1)
-    return mdp, make_options(rng.integers(-1, A, size=(n, S)), A)
+    P /= P.sum(axis=2, keepdims=True)
+
+    options = make_options(rng.integers(-1, A, size=(n, S)), A)
+    return eo.MDP(P, start=0, goal=S - 1), options
+
+
+def stack_policies(mdp, options):
+    if options is None:
+        return np.empty((0, mdp.n_states), dtype=int)
+    return options.policy
+
+
+def check_proportion(outcomes, p):
+    """The mean of outcomes 0 and 1 is p, up to four standard errors."""
+    assert abs(outcomes.mean() - p) < 4 * np.sqrt(p * (1 - p) / outcomes.size)
 
 
 def is_same(first, second):
@@ -49,27 +65,29 @@ def is_same(first, second):
 def test_values_of_actions_are_gamma_to_the_distance(update, n_options, stop_chance):
     mdp = eo.maze(TWO_ROOMS)
     options = eo.discover(mdp, n_options=n_options) if n_options else None
-    how = {
-        "runs": 2,
-        "episodes": 3000,
-        "alpha": 1.0,
-        "gamma": 0.8,
-        "stop_chance": stop_chance,
-    }
-    record = q_learning(mdp, options, update=update, **how)
+    record = q_learning(
+        mdp,
+        options,
+        update=update,
+        runs=2,
+        episodes=3000,
+        alpha=1.0,
+        gamma=0.8,
+        stop_chance=stop_chance,
+    )
+
     exact = 0.8 ** reference.distances(mdp, mdp.goal)[mdp.successors]
     exact[mdp.goal] = 0.0
-    np.testing.assert_allclose(
-        record.q[:, :, : mdp.n_actions], np.stack([exact] * 2), rtol=1e-12, atol=0
-    )
+    for q in record.q[:, :, : mdp.n_actions]:
+        np.testing.assert_allclose(q, exact, rtol=1e-12, atol=0)
 
 
 @option_values
 @pytest.mark.parametrize("stop_chance", [0.0, 0.3])
 def test_values_of_options_are_those_of_running_to_the_end(update, stop_chance):
-    """An option of k steps is worth gamma^k times where it ends.
+    """An option of k steps is worth gamma^k times the state where it ends.
 
-    Unless it meets the goal on its way.
+    It also ends where it meets the goal on its way.
     """
     mdp = eo.maze(TWO_ROOMS)
     options = eo.discover(mdp, n_options=8)
@@ -85,20 +103,23 @@ def test_values_of_options_are_those_of_running_to_the_end(update, stop_chance):
     distances = reference.distances(mdp, mdp.goal)
     for o, policy in enumerate(options.policy):
         for s in range(mdp.n_states):
-            k, t = 0, s
-            while policy[t] >= 0 and t != mdp.goal:
-                k, t = k + 1, mdp.successors[t, policy[t]]
-            exact = 0.0 if k == 0 else 0.9 ** (k + distances[t] - 1)
-            assert record.q[0, s, mdp.n_actions + o] == pytest.approx(
-                exact, rel=1e-12
-            ), (o, s)
+            k = 0
+            end = s
+            while policy[end] >= 0 and end != mdp.goal:
+                k += 1
+                end = mdp.successors[end, policy[end]]
+
+            exact = 0.0 if k == 0 else 0.9 ** (k + distances[end] - 1)
+            value = record.q[0, s, mdp.n_actions + o]
+            assert value == pytest.approx(exact, rel=1e-12), (o, s)
 
 
 @option_values
 @pytest.mark.parametrize("max_steps", [3, 100])
 def test_values_are_exact_where_episodes_cut_options(update, max_steps):
     mdp = eo.maze("......SG")
-    right, left = [1, 1, 1, 1, 1, 1, 1, -1], [-1, -1, -1, -1, -1, 3, 3, 3]
+    right = [1, 1, 1, 1, 1, 1, 1, -1]
+    left = [-1, -1, -1, -1, -1, 3, 3, 3]
     options = make_options(np.array([right, left]), 4)
     record = q_learning(
         mdp,
@@ -135,35 +156,41 @@ def test_behaviour_reaches_the_goal_as_often_as_its_markov_chain(
 ):
     mdp = change(eo.maze(TWO_ROOMS))
     options = eo.discover(mdp, n_options=n_options) if n_options else None
-    policy = (
-        options.policy
-        if options is not None
-        else np.empty((0, mdp.n_states), dtype=int)
-    )
-    p = reference.arrival_probability(mdp, policy, 30, option_chance, stop_chance)
-    how = {"option_chance": option_chance, "stop_chance": stop_chance, "update": update}
-    record = q_learning(mdp, options, runs=1, episodes=40_000, max_steps=30, **how)
+    policies = stack_policies(mdp, options)
+    p = reference.arrival_probability(mdp, policies, 30, option_chance, stop_chance)
     assert 0.01 < p < 0.99
-    assert abs(record.learning_returns.mean() - p) < 4 * np.sqrt(p * (1 - p) / 40_000)
+
+    record = q_learning(
+        mdp,
+        options,
+        runs=1,
+        episodes=40_000,
+        max_steps=30,
+        update=update,
+        option_chance=option_chance,
+        stop_chance=stop_chance,
+    )
+    check_proportion(record.learning_returns, p)
 
 
 def test_evaluation_breaks_ties_and_explores_uniformly():
     """With epsilon 1, or while all values are 0, the evaluation is a uniform walk."""
     mdp = eo.maze(TWO_ROOMS)
-    p = reference.arrival_probability(mdp, np.empty((0, mdp.n_states), dtype=int), 30)
+    p = reference.arrival_probability(mdp, stack_policies(mdp, None), 30)
     blind = q_learning(mdp, runs=1, episodes=40_000, max_steps=30, epsilon=1.0)
-    assert abs(blind.returns.mean() - p) < 4 * np.sqrt(p * (1 - p) / 40_000)
+    check_proportion(blind.returns, p)
+
     fresh = q_learning(
         mdp, runs=20_000, episodes=1, max_steps=30, epsilon=0.0, alpha=1e-300
     )
-    returns = fresh.returns[fresh.learning_returns[:, 0] == 0]
-    assert abs(returns.mean() - p) < 4 * np.sqrt(p * (1 - p) / len(returns))
+    learned_nothing = fresh.learning_returns[:, 0] == 0
+    check_proportion(fresh.returns[learned_nothing], p)
 
 
 def test_evaluation_explores_with_probability_epsilon():
-    """A learned corridor takes 5 steps unless a random action is a bad one.
+    """A learned corridor of 5 moves takes 5 steps unless one of them goes wrong.
 
-    Three of the four actions are idle or lead backward.
+    A random action is one of four, and three of them idle or go back.
     """
     record = q_learning(eo.maze("S....G"), runs=1, episodes=50_000, epsilon=0.1)
     straight = (record.evaluation_steps[0, 1000:] == 5).mean()
@@ -216,20 +243,20 @@ def test_options_speed_up_learning_in_four_rooms(four_rooms):
         (four_rooms.goal, four_rooms.start),
     ):
         task = {"runs": 40, "episodes": 250, "start": start, "goal": goal}
-        alone, skilled = (
-            q_learning(four_rooms, **task),
-            q_learning(four_rooms, options, **task),
-        )
-        assert skilled.band()[0][-1] > alone.band()[1][-1]
+        _, alone_high = q_learning(four_rooms, **task).band()
+        skilled_low, _ = q_learning(four_rooms, options, **task).band()
+        assert skilled_low[-1] > alone_high[-1]
 
 
 def test_intra_option_learning_updates_options_that_were_never_chosen():
     mdp = eo.maze("S....G")
     jump = eo.solve(mdp, eo.Purpose(np.eye(6)[5], "goal 5"))
-    taught = q_learning(mdp, jump, update="intra-option", runs=200, episodes=1).q[:, 4]
-    run = q_learning(mdp, jump, update="smdp", runs=200, episodes=1).q[:, 4]
-    np.testing.assert_array_equal(taught[:, 4] > 0, taught[:, 1] > 0)
-    assert (run[:, 4] > 0).mean() < (taught[:, 4] > 0).mean()
+    intra = q_learning(mdp, jump, update="intra-option", runs=200, episodes=1)
+    smdp = q_learning(mdp, jump, update="smdp", runs=200, episodes=1)
+
+    # In state 4, action 1 and the option, choice 4, take the same step to the goal.
+    np.testing.assert_array_equal(intra.q[:, 4, 4] > 0, intra.q[:, 4, 1] > 0)
+    assert (smdp.q[:, 4, 4] > 0).mean() < (intra.q[:, 4, 4] > 0).mean()
 
 
 @option_values
@@ -241,16 +268,19 @@ def test_ties_go_to_actions_so_that_a_new_agent_does_not_run_options(update):
     mdp = eo.maze("rooms:3x3").with_task(0, 400)
     options = eo.discover(mdp, n_options=8)
     run = partial(q_learning, mdp, update=update, runs=20, episodes=1, max_steps=50_000)
-    np.testing.assert_array_equal(
-        run(options, explore=0.0).steps, run(explore=0.0).steps
-    )
-    assert (
-        run(options, explore=0.1, option_chance=0.05).steps.mean()
-        < 2 * run(explore=0.1).steps.mean()
-    )
-    assert (
-        run(options, explore=1.0).steps.mean() > 5 * run().steps.mean()
-    )  # what uniform ties would do
+
+    greedy = run(options, explore=0.0)
+    greedy_alone = run(explore=0.0)
+    np.testing.assert_array_equal(greedy.steps, greedy_alone.steps)
+
+    curious = run(options, explore=0.1, option_chance=0.05)
+    curious_alone = run(explore=0.1)
+    assert curious.steps.mean() < 2 * curious_alone.steps.mean()
+
+    # What ties would do if they went to options as well.
+    uniform = run(options, explore=1.0)
+    uniform_alone = run()
+    assert uniform.steps.mean() > 5 * uniform_alone.steps.mean()
 
 
 @option_values
@@ -289,13 +319,10 @@ def check_twin(mdp, options, *, update, seed=0, runs=2, **how):
         "explore": 1.0,
     } | how
     record = q_learning(mdp, options, update=update, runs=runs, rng=seed, **how)
-    policy = (
-        np.empty((0, mdp.n_states), dtype=int) if options is None else options.policy
-    )
+    policies = stack_policies(mdp, options)
     for i, child in enumerate(np.random.SeedSequence(seed).spawn(runs)):
-        slow = reference.learn(
-            mdp, policy, update, seed=child.generate_state(1, np.uint64)[0], **how
-        )
+        counter = child.generate_state(1, np.uint64)[0]
+        slow = reference.learn(mdp, policies, update, seed=counter, **how)
         for name, table in zip(TABLES, slow, strict=True):
             np.testing.assert_array_equal(getattr(record, name)[i], table, err_msg=name)
 
@@ -389,14 +416,13 @@ def test_band_is_the_interval_of_wilson(confidence):
 
     returns = np.tril(np.ones((7, 7)))
     record = LearningRecord(returns, returns, returns, returns, np.zeros((7, 2, 1)))
-    intervals = [
-        binomtest(k, 7).proportion_ci(confidence, method="wilson")
-        for k in range(7, 0, -1)
-    ]
-    exact = np.array([(x.low, x.high) for x in intervals])
-    np.testing.assert_allclose(
-        np.array(record.band(confidence=confidence)).T, exact, rtol=1e-9
-    )
+    low, high = record.band(confidence=confidence)
+
+    for episode, n_successes in enumerate(range(7, 0, -1)):
+        test = binomtest(n_successes, 7)
+        exact = test.proportion_ci(confidence, method="wilson")
+        assert low[episode] == pytest.approx(exact.low, rel=1e-9)
+        assert high[episode] == pytest.approx(exact.high, rel=1e-9)
 
 
 def test_record_is_read_only_and_remembers_its_settings(four_rooms):
@@ -460,9 +486,9 @@ def test_bad_task_or_options_are_named(four_rooms, i_maze):
     one_way = eo.MDP(
         np.array([[[0.0, 1.0, 0.0]], [[0.0, 0.0, 1.0]], [[0.0, 0.0, 1.0]]])
     )
-    assert (
-        q_learning(one_way, start=0, goal=2, runs=1, episodes=1).returns.item() == 1.0
-    )
+    record = q_learning(one_way, start=0, goal=2, runs=1, episodes=1)
+    assert record.returns.item() == 1.0
+
     for error, word, call in (
         (ValueError, "no start", lambda: q_learning(eo.maze("..G"))),
         (ValueError, "no goal", lambda: q_learning(eo.maze("S.."))),
@@ -486,8 +512,6 @@ def test_bad_task_or_options_are_named(four_rooms, i_maze):
 
 
 def test_episodes_too_short_to_arrive_are_logged(caplog):
-    assert (
-        q_learning(eo.maze("S....G"), runs=1, episodes=2, max_steps=4).returns.sum()
-        == 0
-    )
+    record = q_learning(eo.maze("S....G"), runs=1, episodes=2, max_steps=4)
+    assert record.returns.sum() == 0
     assert "5 steps away" in caplog.text

@@ -89,10 +89,10 @@ def touch_and_sleep(folder: str) -> None:
 
 
 def test_run_jobs_returns_the_same_bytes_in_order_on_every_engine(engine):
-    jobs = list(range(12))
-    assert [x.tobytes() for x in run_jobs(draw, jobs)] == [
-        draw(job).tobytes() for job in jobs
-    ]
+    results = run_jobs(draw, range(12))
+    assert len(results) == 12
+    for job, result in enumerate(results):
+        assert result.tobytes() == draw(job).tobytes()
     assert run_jobs(draw, []) == []
 
 
@@ -225,32 +225,35 @@ with using("ray"):
 @pytest.mark.slow
 @pytest.mark.parametrize("change", ["none", "code", "removed"])
 def test_ray_worker_with_other_code_of_the_same_version_is_refused(change, tmp_path):
-    """The driver runs a copy of the library, and its workers import another.
-
-    Both have the same version number.
-    """
+    """The driver and its workers import two copies of the library, of one version."""
+    driver = tmp_path / "driver"
+    worker = tmp_path / "worker"
     source = Path(eigenoptions.__file__).parent
-    for name in ("driver", "worker"):
-        shutil.copytree(source, tmp_path / name / "eigenoptions")
-    changed = tmp_path / "worker" / "eigenoptions" / "mdp" / "__init__.py"
+    for folder in (driver, worker):
+        shutil.copytree(source, folder / "eigenoptions")
+
+    expected = ""
     if change == "code":
+        changed = worker / "eigenoptions" / "mdp" / "__init__.py"
         changed.write_text(changed.read_text() + "\nEXTRA_STEPS = 1000\n")
+        expected = "other code"
     if change == "removed":
-        (tmp_path / "worker" / "eigenoptions" / "parallel.py").unlink()
-    folders = [str(tmp_path / name) for name in ("driver", "worker")]
-    environment = {**os.environ, "PYTHONPATH": folders[0]}
-    command = [sys.executable, "-c", OTHER_CODE, *folders]
+        (worker / "eigenoptions" / "parallel.py").unlink()
+        expected = "lacks this version"
+
     run = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", OTHER_CODE, str(driver), str(worker)],
+        env={**os.environ, "PYTHONPATH": str(driver)},
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     if change == "none":
         assert run.stdout.strip() == "[1]", run.stderr
     else:
         assert run.returncode == 1
         assert "RuntimeError: the Ray node" in run.stderr
-        assert (
-            "other code" if change == "code" else "lacks this version"
-        ) in run.stderr
+        assert expected in run.stderr
 
 
 INTERRUPTED = """
@@ -273,12 +276,12 @@ def test_interrupted_program_leaves_no_worker(engine, tmp_path):
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     ) as process:
+        # Each worker leaves a file with its number.
         deadline = time.monotonic() + 60
-        while (
-            len(pids := [path.name for path in tmp_path.iterdir()]) < 2
-            and time.monotonic() < deadline
-        ):
+        pids = []
+        while len(pids) < 2 and time.monotonic() < deadline:
             time.sleep(0.2)
+            pids = [path.name for path in tmp_path.iterdir()]
         assert len(pids) == 2
         os.killpg(process.pid, signal.SIGINT)
         assert process.wait(timeout=120) != 0

@@ -31,14 +31,12 @@ def ax() -> Any:
 def get_arrows(ax: Any) -> dict[tuple[float, float], tuple[float, float]]:
     """Direction (row, column) of the arrow at each (row, column)."""
     (quiver,) = (artist for artist in ax.collections if isinstance(artist, Quiver))
-    length = np.hypot(quiver.U, quiver.V)
-    ends = zip(
-        quiver.XY[:, ::-1].tolist(),
-        (quiver.V / length).round(2),
-        (quiver.U / length).round(2),
-        strict=True,
-    )
-    return {tuple(place): (float(down), float(right)) for place, down, right in ends}
+    arrows = {}
+    for (x, y), right, down in zip(quiver.XY, quiver.U, quiver.V, strict=True):
+        length = np.hypot(right, down)
+        direction = (round(down / length, 2), round(right / length, 2))
+        arrows[(float(y), float(x))] = direction
+    return arrows
 
 
 def get_pixel(ax: Any, row: int, column: int) -> tuple[float, ...]:
@@ -67,13 +65,12 @@ def test_draw_policy_of_a_table_uses_its_moves(ax):
     lake = eo.from_env(gym.make("FrozenLake-v1", is_slippery=False))
     policy = eo.discover(lake, 2).policy[0]
     plots.draw_policy(ax, lake, policy)
-    acts = np.flatnonzero(policy >= 0)
-    moves = lake.coords[lake.successors[acts, policy[acts]]] - lake.coords[acts]
-    expected = {
-        tuple(lake.coords[s]): tuple(m)
-        for s, m in zip(acts, moves.tolist(), strict=True)
-        if any(m)
-    }
+    expected = {}
+    for state in np.flatnonzero(policy >= 0):
+        cell = lake.coords[state]
+        move = lake.coords[lake.successors[state, policy[state]]] - cell
+        if move.any():
+            expected[tuple(cell)] = tuple(move)
     assert get_arrows(ax) == expected
 
 
@@ -81,9 +78,9 @@ def test_draw_policy_marks_actions_that_stay_or_jump(ax):
     jump = np.array([[0, 2], [1, 1], [2, 2]])
     mdp = eo.MDP.from_successors(jump, coords=CORRIDOR)
     plots.draw_policy(ax, mdp, [1, 1, -1])
-    assert [(text.get_text(), text.get_position()) for text in ax.texts] == [
-        ("1", (0, 0))
-    ]
+    (digit,) = ax.texts
+    assert digit.get_text() == "1"
+    assert digit.get_position() == (0, 0)
     assert ax.lines[0].get_xydata().tolist() == [[1.0, 0.0]]
 
 
@@ -123,9 +120,8 @@ def test_draw_values_unsigned_uses_limits_and_hides_nan(ax):
     image = plots.draw_values(ax, CORRIDOR, [1.0, np.nan, 3.0], signed=False)
     assert image.get_clim() == (1.0, 3.0)
     assert image.get_array().count() == 2
-    assert plots.draw_values(
-        ax, CORRIDOR, [1, 2, 3], signed=False, limits=(0, 9)
-    ).get_clim() == (0, 9)
+    wide = plots.draw_values(ax, CORRIDOR, [1, 2, 3], signed=False, limits=(0, 9))
+    assert wide.get_clim() == (0, 9)
 
 
 @pytest.mark.parametrize("cmap", ["magma", colormaps["magma"]])
@@ -158,15 +154,12 @@ def test_draw_curves_of_runs_has_mean_and_student_band(ax, rng):
     plots.draw_curves(ax, range(9), {"a": runs, "b": rng.random(9)})
     np.testing.assert_allclose(ax.lines[0].get_ydata(), runs.mean(axis=0))
     half = student.interval(0.95, 4)[1] * runs.std(axis=0, ddof=1) / np.sqrt(5)
-    band = ax.collections[0].get_paths()[0].vertices
-    for x, low, high in zip(
-        range(9), runs.mean(axis=0) - half, runs.mean(axis=0) + half, strict=True
-    ):
-        np.testing.assert_allclose(
-            [band[band[:, 0] == x, 1].min(), band[band[:, 0] == x, 1].max()],
-            [low, high],
-        )
-    assert len(ax.collections) == 1
+    (band,) = ax.collections
+    corners = band.get_paths()[0].vertices
+    for x, mean in enumerate(runs.mean(axis=0)):
+        heights = corners[corners[:, 0] == x, 1]
+        np.testing.assert_allclose(heights.min(), mean - half[x])
+        np.testing.assert_allclose(heights.max(), mean + half[x])
     assert len({(line.get_color(), line.get_linestyle()) for line in ax.lines}) == 2
 
 
@@ -186,13 +179,10 @@ def test_plot_options_has_a_titled_map_per_option():
     figure = plots.plot_options(eo.discover(ROOMS, 6))
     titles = [ax.get_title()[:3] for ax in figure.axes if ax.axison]
     assert titles == ["e2+", "e2-", "e3+", "e3-", "e4+", "e4-"]
-    assert (
-        plots.plot_options(eo.discover(ROOMS, 2, "random"))
-        .axes[0]
-        .get_title()
-        .startswith("goal")
-    )
     assert figure._repr_png_().startswith(b"\x89PNG")
+
+    goals = plots.plot_options(eo.discover(ROOMS, 2, "random"))
+    assert goals.axes[0].get_title().startswith("goal")
 
 
 def test_plot_options_explains_rings_digits_and_headings():
@@ -205,20 +195,16 @@ def test_plot_options_explains_rings_digits_and_headings():
 
 def test_plot_eigenvectors_skips_eigenvalue_zero():
     spectrum = eo.spectrum(eo.graph(ROOMS), k=4)
-    assert [
-        ax.get_title()[:2] for ax in plots.plot_eigenvectors(ROOMS, spectrum).axes
-    ] == ["e2", "e3", "e4"]
+    figure = plots.plot_eigenvectors(ROOMS, spectrum)
+    titles = [ax.get_title()[:2] for ax in figure.axes]
+    assert titles == ["e2", "e3", "e4"]
 
 
 def test_plot_diffusion_draws_curves_and_primitive_actions():
-    ax = plots.plot_diffusion(
-        {"long": [100.0, 50.0, 20.0], "short": [100.0, 80.0]}
-    ).axes[0]
-    assert [line.get_label() for line in ax.lines] == [
-        "long",
-        "short",
-        "primitive actions",
-    ]
+    curves = {"long": [100.0, 50.0, 20.0], "short": [100.0, 80.0]}
+    ax = plots.plot_diffusion(curves).axes[0]
+    labels = [line.get_label() for line in ax.lines]
+    assert labels == ["long", "short", "primitive actions"]
     assert ax.lines[2].get_ydata()[0] == 100.0
     assert ax.lines[1].get_ydata().tolist() == [100.0, 80.0]
     assert len(plots.plot_diffusion([3.0, 2.0]).axes[0].lines) == 2

@@ -25,23 +25,26 @@ def test_draw_map_of_large_coordinates_is_coarser():
 
 
 def test_draw_arrows_follow_moves_and_not_action_numbers():
-    policy = np.array([0, 1, 2, 3, 4, 9, 10, 130, -1, 5])
-    moves = np.array(
-        [
-            [-1, 0],
-            [0, 1],
-            [1, 0],
-            [0, -1],
-            [1, 1],
-            [2, 0],
-            [0, 7],
-            [-3, 3],
-            [0, 0],
-            [0, 0],
-        ]
-    )
-    assert "".join(_text.draw_arrows(policy, moves)) == "↑→↓←↘9++●○"
-    assert "".join(_text.draw_arrows(policy, None)) == "012349++●5"
+    cases = [
+        # Action, its move, the glyph, and the glyph where moves are not known.
+        (0, (-1, 0), "↑", "0"),
+        (1, (0, 1), "→", "1"),
+        (2, (1, 0), "↓", "2"),
+        (3, (0, -1), "←", "3"),
+        (4, (1, 1), "↘", "4"),
+        (9, (2, 0), "9", "9"),
+        (10, (0, 7), "+", "+"),
+        (130, (-3, 3), "+", "+"),
+        (-1, (0, 0), "●", "●"),
+        (5, (0, 0), "○", "5"),
+    ]
+    actions, moves, glyphs, unknown = zip(*cases, strict=True)
+    policy = np.array(actions)
+    assert _text.draw_arrows(policy, np.array(moves)) == list(glyphs)
+    assert _text.draw_arrows(policy, None) == list(unknown)
+
+
+def test_explain_glyphs_is_silent_about_arrows_and_ends_with_the_legend():
     assert _text.explain_glyphs("↑●") == ""
     assert _text.explain_glyphs("9○", "maps").endswith("; maps")
 
@@ -57,18 +60,16 @@ def test_arrows_of_options_lead_to_a_most_likely_state(name):
     moves = _text.find_moves(mdp.coords, policy, mdp.most_likely_successors)
     shown = {glyph: move for move, glyph in _text.ARROWS.items()} | {"○": (0, 0)}
     for state, glyph in enumerate(_text.draw_arrows(policy, moves)):
-        if glyph in shown:
-            row = (
-                mdp.transition[[state * mdp.n_actions + policy[state]]]
-                .toarray()
-                .ravel()
-            )
-            likely = np.flatnonzero(row > row.max() - 1e-9)
-            assert shown[glyph] in set(
-                map(tuple, (mdp.coords[likely] - mdp.coords[state]).tolist())
-            )
+        action = policy[state]
+        if action < 0:
+            assert glyph == "●"
+        elif glyph not in shown:
+            assert glyph == str(action)
         else:
-            assert glyph == ("●" if policy[state] < 0 else str(policy[state]))
+            row = mdp.transition[[state * mdp.n_actions + action]].toarray().ravel()
+            likely = np.flatnonzero(row > row.max() - 1e-9)
+            likely_moves = mdp.coords[likely] - mdp.coords[state]
+            assert list(shown[glyph]) in likely_moves.tolist()
 
 
 def test_draw_spark_rises_with_its_curve():
