@@ -1,6 +1,4 @@
-"""Learning with options: closed forms, invariants, the slow twin of the kernel,
-determinism, bad input.
-"""
+"""Learning with options: closed forms, invariants, the slow twin, bad input."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def mdp(request, slippery):
 @pytest.mark.parametrize("begin", [None, 1])
 def test_walk_equals_its_slow_twin(mdp, option_chance, stop_chance, begin):
     options = eo.discover(mdp, n_options=4)
-    fast = walk(
+    steps = walk(
         mdp,
         2000,
         options,
@@ -40,22 +40,22 @@ def test_walk_equals_its_slow_twin(mdp, option_chance, stop_chance, begin):
 
     starts = [mdp.start]
     if mdp.start is None:
-        starts = [s for s in range(mdp.n_states) if s != mdp.goal]
+        starts = [state for state in range(mdp.n_states) if state != mdp.goal]
     slow = reference.wander(
         mdp,
         options.policy,
         steps=2000,
         seed=int(np.random.default_rng(5).integers(2**64, dtype=np.uint64)),
-        starts=starts,
-        goal=mdp.goal,
-        limit=150,
         chance=option_chance,
         stop_chance=stop_chance,
+        starts=starts,
         begin=begin,
+        goal=mdp.goal,
+        limit=150,
     )
-    transitions = np.stack([fast.obs, fast.action, fast.next_obs], axis=1)
-    np.testing.assert_array_equal(transitions, slow)
-    np.testing.assert_array_equal(fast.terminated, fast.next_obs == mdp.goal)
+    fast = np.stack([steps.obs, steps.action, steps.next_obs], axis=1)
+    np.testing.assert_array_equal(fast, slow)
+    np.testing.assert_array_equal(steps.terminated, steps.next_obs == mdp.goal)
 
 
 @pytest.mark.parametrize("how", [{}, {"option_chance": 0.1}, {"stop_chance": 0.2}])
@@ -63,10 +63,10 @@ def test_walk_takes_as_many_steps_as_the_exact_hitting_time(four_rooms, how):
     options = eo.discover(four_rooms, n_options=64)
     steps = walk(four_rooms, 400_000, options, rng=3, **how)
     lengths = np.diff(np.flatnonzero(steps.terminated))
-
     times = eo.hitting_times(four_rooms, options, **how)
     exact = times[four_rooms.start, four_rooms.goal]
-    assert abs(lengths.mean() - exact) < 4 * lengths.std() / np.sqrt(len(lengths))
+    standard_error = lengths.std() / np.sqrt(len(lengths))
+    assert abs(lengths.mean() - exact) < 4 * standard_error
 
 
 def test_walk_starts_in_all_states_but_the_goal_where_there_is_no_start():
@@ -87,8 +87,8 @@ def test_walk_is_drawn_from_its_generator(four_rooms):
     generator = np.random.default_rng(4)
     first = walk(four_rooms, 50, rng=generator)
     second = walk(four_rooms, 50, rng=generator)
-    again = walk(four_rooms, 50, rng=np.random.default_rng(4))
     assert not np.array_equal(first.obs, second.obs)
+    again = walk(four_rooms, 50, rng=np.random.default_rng(4))
     np.testing.assert_array_equal(first.obs, again.obs)
 
 
@@ -97,8 +97,9 @@ def test_cumulate_rows_adds_in_order(rng):
     indptr = np.array([0, 3, 4, 4, 12, 20])
     sums = cumulate_rows(indptr, data)
     for low, high in pairwise(indptr):
-        exact = np.cumsum(data[low:high])
-        np.testing.assert_allclose(sums[low:high], exact, rtol=1e-12)
+        np.testing.assert_allclose(
+            sums[low:high], np.cumsum(data[low:high]), rtol=1e-12
+        )
 
 
 def test_walk_bad_argument_is_named(four_rooms):
