@@ -36,7 +36,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -47,7 +47,7 @@ from reproduction.lab import Data, Jobs, Lab, Results
 FOLDER = Path(__file__).parent / "experiments"
 
 # What a page shows: a paragraph, a table, a table with its caption, or a figure.
-Block = str | pd.DataFrame | tuple[str, pd.DataFrame] | Figure
+Block: TypeAlias = str | pd.DataFrame | tuple[str, pd.DataFrame] | Figure
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -146,7 +146,8 @@ def measure_map(name: str, n_walks: int) -> list[dict[str, Any]]:
     for n_options in (8, 16, 32, 64):
         # As an agent's user has them: options of an environment.
         start = time.process_time()
-        options: OptionSet = eo.discover(MazeEnv(mdp), n_options)
+        options = eo.discover(MazeEnv(mdp), n_options)
+        assert isinstance(options, OptionSet)
         found_at = time.process_time()
         setting = tune_exploration(mdp, options)
         tuned_at = time.process_time()
@@ -236,8 +237,8 @@ def measure_walks(
 
 def _estimate_error(times: FloatArray) -> float:
     """The standard error of the mean, relative to it."""
-    deviation: float = times.std(ddof=1) / times.mean()
-    return deviation / len(times) ** 0.5
+    error: float = times.std(ddof=1) / times.mean() / len(times) ** 0.5
+    return error
 
 
 def draw_ratios(table: pd.DataFrame) -> Figure:

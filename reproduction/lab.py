@@ -135,7 +135,7 @@ class Lab:
         """The file of a job: named by its function, its arguments and the sources."""
         module = job.function.__module__
         name = f"{module}.{job.function.__qualname__}"
-        key = joblib.hash([name, source_version(module), dict(job.arguments)])
+        key: str = joblib.hash([name, source_version(module), dict(job.arguments)])
         return self.cache / key[:2] / f"{key[2:]}.joblib"
 
 

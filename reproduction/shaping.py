@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 from gymnasium import wrappers
 from gymnasium.spaces import Box, Discrete
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 import eigenoptions as eo
 from eigenoptions._types import FloatArray
@@ -137,7 +137,7 @@ def compare_potentials(lab: Lab, n_seeds: int) -> list[dict[str, Any]]:
 
     The setting of each is chosen on seeds 100 and 101.
     """
-    cases = [
+    cases: list[dict[str, Any]] = [
         {
             "task": task,
             "agent": agent,
@@ -292,7 +292,8 @@ def learn_with_sb3(
         )
         shape = encode(env.observation_space.sample()).shape
         space = Box(-np.inf, np.inf, shape, np.float32)
-        return wrappers.TransformObservation(env, encode, space)
+        encoded: Env = wrappers.TransformObservation(env, encode, space)
+        return encoded
 
     torch.set_num_threads(1)
     n_copies = 8 if agent == "PPO" else 1
@@ -307,7 +308,7 @@ def learn_with_sb3(
 # The tasks
 
 
-def encode_positions(positions: ArrayLike) -> NDArray[np.float32]:
+def encode_positions(positions: FloatArray) -> NDArray[np.float32]:
     """Positions in [0, 1] with random Fourier features of them.
 
     Walls are sharp and networks are smooth.
@@ -400,7 +401,7 @@ def open_point_maze(number: int) -> Task:
 def record_walks(env: Env, cells: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
     """Positions before and after the steps of short random walks from everywhere."""
     rng = np.random.default_rng(0)
-    steps = []
+    steps: list[tuple[FloatArray, FloatArray]] = []
     for cell in cells.repeat(20, axis=0):
         obs, _ = env.reset(options={"reset_cell": cell})
         path = [obs["achieved_goal"]]

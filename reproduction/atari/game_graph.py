@@ -181,7 +181,7 @@ def plan_options(
         nodes: list[Node], at: IndexArray, running: IndexArray, frame: int
     ) -> IndexArray:
         states = np.array([graph.locate(node.ram) for node in nodes])
-        actions = policy[running, states[at]]
-        return np.maximum(actions, 0).astype(np.intp)
+        actions: IndexArray = policy[running, states[at]].astype(np.intp)
+        return np.maximum(actions, 0)
 
     return choose

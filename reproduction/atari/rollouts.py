@@ -250,7 +250,8 @@ def _measure_changes(node: Node, features: Ram) -> FloatArray:
         _, reached = node.take(action)
         rams.append(reached.ram)
     phi: FloatArray = features(np.stack(rams)).astype(float)
-    return phi[1:] - phi[0]
+    changes: FloatArray = phi[1:] - phi[0]
+    return changes
 
 
 def round_to_grid(directions: ArrayLike, features: Ram) -> FloatArray:

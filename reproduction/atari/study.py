@@ -190,12 +190,13 @@ def follow_actions(
             rows.append(rng.integers(n_actions, size=n_frames))
         else:
             rows.append(np.full(n_frames, option.direction))
-    actions = np.stack(rows)
+    actions: IndexArray = np.stack(rows).astype(np.intp)
 
     def choose(
         nodes: list[Node], at: IndexArray, running: IndexArray, frame: int
     ) -> IndexArray:
-        return actions[running, frame]
+        chosen: IndexArray = actions[running, frame]
+        return chosen
 
     return choose
 

@@ -95,7 +95,7 @@ def count_sweeps(mdp: MDP, options: OptionSet | None) -> float:
         paths += [[state, successor] for successor in successors]
     if options is not None:
         for number, state in np.argwhere(options.initiation).tolist():
-            paths.append(options.follow(number, state))
+            paths.append(options.follow(number, state).tolist())
 
     # touches[m, g]: whether path m touches state g after its start.
     touches = np.zeros((len(paths), mdp.n_states), dtype=bool)
@@ -108,7 +108,7 @@ def count_sweeps(mdp: MDP, options: OptionSet | None) -> float:
     has_plan = np.eye(mdp.n_states, dtype=bool)
     n_sweeps = 0
     while not has_plan.all():
-        n_sweeps += np.count_nonzero(~has_plan)
+        n_sweeps += int(np.count_nonzero(~has_plan))
         leads_to_goal = touches | has_plan[ends]
         np.logical_or.at(has_plan, starts, leads_to_goal)
     return n_sweeps / (mdp.n_states * (mdp.n_states - 1))

@@ -67,7 +67,8 @@ def make_incidence(
     pairs = np.stack([obs, next_obs])[:, changes]
     before, after = np.unique(pairs, axis=1)
     phi = np.eye(n_states)
-    return phi[after] - phi[before]
+    T: FloatArray = phi[after] - phi[before]
+    return T
 
 
 def find_options(

@@ -5,10 +5,12 @@ MDPs against the bounds.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 import eigenoptions as eo
 from eigenoptions import MDP, Purpose
@@ -84,10 +86,15 @@ def measure_norms(rng: np.random.Generator, n: int, norm: float) -> dict[str, fl
     identity = np.eye(n)
     return {
         "norm": norm,
-        "lemma_3_1": np.linalg.norm(np.linalg.inv(identity + A), np.inf),
-        "lemma_3_2": np.linalg.norm(np.linalg.inv(identity - norm * T) @ T, np.inf),
+        "lemma_3_1": measure_norm(np.linalg.inv(identity + A)),
+        "lemma_3_2": measure_norm(np.linalg.inv(identity - norm * T) @ T),
         "bound": 1 / (1 - norm),
     }
+
+
+def measure_norm(matrix: NDArray[np.floating[Any]]) -> float:
+    """The infinity norm: the largest sum of the absolute entries of a row."""
+    return float(np.linalg.norm(matrix, np.inf))
 
 
 def make_mdp(rng: np.random.Generator, n: int, reach: int) -> MDP:
@@ -130,7 +137,8 @@ def measure_bound(mdp: MDP, purposes: list[Purpose], gamma: float) -> dict[str, 
     P = mdp.transition.toarray().reshape(mdp.n_states, mdp.n_actions, -1)
     ratios = []
     for purpose in purposes:
-        w = purpose.potential - np.min(purpose.potential)
+        potential = np.asarray(purpose.potential)
+        w = potential - potential.min()
         if w.max() > ROUNDING:
             v = solve_eigenbehavior(P, w, gamma)
             ratios.append(np.abs(v + w).max() / w.max())

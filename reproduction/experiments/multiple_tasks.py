@@ -6,6 +6,7 @@ and far from doorways.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -59,7 +60,7 @@ def list_jobs(
 ) -> Jobs:
     """Learning of three agents in each task."""
     tasks = list_tasks(pairs=pairs)
-    agents = {
+    agents: dict[str, dict[str, Any]] = {
         EIGEN: {"n": options},
         BOTTLENECK: {"method": "bottleneck"},
         PRIMITIVE: {"n": 0},
@@ -92,7 +93,7 @@ def list_tasks(*, pairs: Sequence[tuple[Cell, Cell]]) -> pd.DataFrame:
     distances = shortest_path(eo.graph(mdp), unweighted=True)
     to_doorway = distances[:, doorways].min(axis=1).astype(int)
 
-    rows = []
+    rows: list[dict[str, int]] = []
     for first, second in pairs:
         for start, goal in ((first, second), (second, first)):
             rows.append(

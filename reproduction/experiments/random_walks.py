@@ -178,7 +178,7 @@ def measure_rooms(
     for path in paths:
         rooms = room[path]
         in_rooms = rooms[rooms >= 0]
-        n_changes += np.count_nonzero(np.diff(in_rooms))
+        n_changes += int(np.count_nonzero(np.diff(in_rooms)))
 
     time_inside = np.nan
     if len(doorways):

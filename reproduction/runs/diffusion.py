@@ -29,6 +29,7 @@ def diffuse(
     """
     mdp = eo.maze(maze)
     found = make_options(mdp, **options)
+    assert found is not None
 
     if counts is None:
         times = np.asarray(eo.diffusion_curve(mdp, found))
@@ -47,8 +48,8 @@ def stack_times(results: Sequence[Result]) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
-def _measure_first(mdp: eo.MDP, options: eo.OptionSet | None, n: int) -> float:
+def _measure_first(mdp: eo.MDP, options: eo.OptionSet, n: int) -> float:
     """Diffusion time with the first n options; without any where n is 0."""
-    if options is None or n == 0:
+    if n == 0:
         return eo.diffusion_time(mdp)
     return eo.diffusion_time(mdp, options[:n])

@@ -158,7 +158,7 @@ def turn_basis(spectrum: Spectrum, degrees: float) -> Spectrum:
     )
     vectors = np.array(spectrum.vectors)
     next_free = 0
-    for first in np.flatnonzero(np.diff(spectrum.values) < 1e-9):
+    for first in np.flatnonzero(np.diff(spectrum.values) < 1e-9).tolist():
         # A vector that was turned with the one before it is not turned again.
         if first >= next_free:
             pair = slice(first, first + 2)
