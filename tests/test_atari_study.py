@@ -1,4 +1,4 @@
-"""The study of Atari games: roll-outs, graphs, measures, claims, stored results."""
+"""The study of Atari games: roll-outs, measures, claims and stored results."""
 
 from __future__ import annotations
 
@@ -45,11 +45,9 @@ INTROS = {"Freeway": 20, "MontezumaRevenge": 60, "MsPacman": 270}
 def test_position_on_the_screen_is_where_actions_change_pixels(
     game: str, buttons: list[int]
 ) -> None:
-    """Pixels that differ between the outcomes of actions are the player's.
-
-    See Bellemare et al. (2012).
-    """
-    emulator, known = Emulator(game), get_game(game)
+    """Pixels that depend on the action are the player's (Bellemare et al., 2012)."""
+    emulator = Emulator(game)
+    known = get_game(game)
     emulator.replay([0] * INTROS[game])
     for button in buttons:
         emulator.step(button, 30)
@@ -89,29 +87,31 @@ def roll_out_alone(
     emulator: Emulator, e: Any, features: Ram, frames: int, skip: int, published: bool
 ) -> list[int]:
     """Actions of one option by itself, in plain Python."""
+
+    def encode(ram: Any) -> Any:
+        return features(ram[None])[0].astype(float)
+
     tie = 0.0 if published else 1e-9 * np.abs(e).max()
-    state, phi, offset = (
-        emulator.save(),
-        features(emulator.ram()[None])[0].astype(float),
-        0.0,
-    )
+    state = emulator.save()
+    phi = encode(emulator.ram())
+    offset = 0.0
     actions: list[int] = []
     while len(actions) < frames:
         steps = list(emulator.try_actions(state, skip, one_life=True))
-        q = np.array(
-            [
-                (features(step.rams[-1][None])[0].astype(float) - phi) @ e
-                for step in steps
-            ]
-        )
-        best = next(
-            a for a, x in enumerate(q - offset) if x >= (q - offset).max() - tie
-        )
-        action = best if (q - offset).max() > tie else 0
-        offset = q[-1] - q[action] if published else 0.0
+        q = np.array([(encode(step.rams[-1]) - phi) @ e for step in steps])
+
+        # The first of the best actions, or none.
+        scores = q - offset
+        action = 0
+        if scores.max() > tie:
+            action = int(np.flatnonzero(scores >= scores.max() - tie)[0])
+        if published:
+            offset = q[-1] - q[action]
+
         emulator.restore(state)
         step = emulator.step(action, skip, one_life=True)
-        state, phi = emulator.save(), features(step.rams[-1][None])[0].astype(float)
+        state = emulator.save()
+        phi = encode(step.rams[-1])
         actions += [action] * len(step.rams)
         if step.ended:
             break
@@ -126,14 +126,14 @@ def roll_out_alone(
 def test_rollouts_together_equal_each_alone(
     game: str, code: str, skip: int, published: bool
 ) -> None:
-    emulator, features = Emulator(game), Ram(code)
-    e = np.random.default_rng(1).normal(size=(3, features.n_features))
-    e = round_to_grid(np.concatenate([e, -e]), features)
+    emulator = Emulator(game)
+    features = Ram(code)
+    directions = np.random.default_rng(1).normal(size=(3, features.n_features))
+    e = round_to_grid(np.concatenate([directions, -directions]), features)
     start = [0] * INTROS[game]
     emulator.replay(start)
-    log = roll_out(
-        emulator, 6, look_ahead(e, features, published=published), 10, (14,), skip
-    )
+    options = look_ahead(e, features, published=published)
+    log = roll_out(emulator, 6, options, 10, (14,), skip)
     for i in range(6):
         emulator.replay(start)
         actions = roll_out_alone(emulator, e[i], features, 10, skip, published)
@@ -142,24 +142,27 @@ def test_rollouts_together_equal_each_alone(
 
 @pytest.mark.parametrize("game", INTROS)
 def test_game_graph_has_the_transitions_of_the_emulator(game: str) -> None:
-    start, known = (0,) * INTROS[game], get_game(game)
+    known = get_game(game)
+    key = [*known.position, *known.context]
+    start = (0,) * INTROS[game]
     graph = explore_game(game, [start], 8, max_states=25)
-    emulator, key = Emulator(game), [*known.position, *known.context]
     assert len(np.unique(graph.ram[:, key], axis=0)) == graph.mdp.n_states
     assert [graph.locate(ram) for ram in graph.ram] == list(range(graph.mdp.n_states))
+
+    # Emulator states that represent a graph state, as far as they are known.
+    emulator = Emulator(game)
     emulator.replay(start)
     states = {0: emulator.save()}
     for i in range(graph.mdp.n_states):
         if i not in states:
             continue
-        for action, step in enumerate(
-            emulator.try_actions(states[i], 8, one_life=True)
-        ):
+        steps = emulator.try_actions(states[i], 8, one_life=True)
+        for action, step in enumerate(steps):
             there = graph.mdp.successors[i, action]
-            assert there == i or np.array_equal(
-                graph.ram[there][key], step.rams[-1][key]
-            )
-            if np.array_equal(graph.ram[there], step.rams[-1]):
+            ram = step.rams[-1]
+            if there != i:
+                np.testing.assert_array_equal(graph.ram[there][key], ram[key])
+            if np.array_equal(graph.ram[there], ram):
                 states.setdefault(there, emulator.save())
     assert len(states) > 5
 
@@ -181,14 +184,13 @@ def test_measures_of_a_path_are_those_by_hand() -> None:
     path = [[0], [8], [16], [40], [41], [42], [42], [60]]
     row = measure_rollouts(make_log([path]), get_game("Freeway")).iloc[0]
     assert row.dwell == 0.75  # 41 and 42 are one place: 40..43
-    assert (row.settles, row.arrives, row.x, row.away, row.region) == (
-        1,
-        1,
-        42,
-        42,
-        "lane 2",
-    )
-    assert (row.farthest, row.height) == (60, np.mean(path))
+    assert row.settles == 1
+    assert row.arrives == 1
+    assert row.x == 42
+    assert row.away == 42
+    assert row.region == "lane 2"
+    assert row.farthest == 60
+    assert row.height == np.mean(path)
 
 
 def test_measures_of_lost_lives_and_ties() -> None:
@@ -226,59 +228,64 @@ def make_rollouts(
     own: float = 0.5,
     collections: int = 3,
 ) -> pd.DataFrame:
-    """A made-up table of options with places of their own.
+    """A made-up table of roll-outs.
 
-    Singular options keep to theirs with probability `own`.
+    Options have places of their own, which singular ones keep to with probability
+    `own`; their dwell is longer by `shift`.
     """
+    # Bases and options of each kind.
+    sizes = {
+        "singular": (1, 12),
+        "random": (5, 6),
+        "walk": (1, 8),
+        "published": (1, 4),
+        "constant": (1, 3),
+    }
     tables = []
-    for c in range(collections):
-        for kind, bases, n in (
-            ("singular", 1, 12),
-            ("random", 5, 6),
-            ("walk", 1, 8),
-            ("published", 1, 4),
-            ("constant", 1, 3),
-        ):
-            for basis in range(bases):
-                goals, level = (
-                    200 * rng.random((n, 2)),
-                    0.5 + 0.1 * rng.normal() * (kind == "random"),
-                )
+    for collection in range(collections):
+        for kind, (n_bases, n) in sizes.items():
+            chance = own if kind == "singular" else 0.0
+            gain = shift if kind == "singular" else 0.0
+            spread = 0.1 if kind == "random" else 0.0
+            for basis in range(n_bases):
+                goals = 200 * rng.random((n, 2))
+                level = 0.5 + gain + spread * rng.normal()
+                keys = {"collection": collection, "kind": kind, "basis": basis}
                 for start in range(6):
-                    for sign in (1, -1) if kind in ("singular", "random") else (1,):
-                        keeps = rng.random((n, 1)) < (
-                            own if kind == "singular" else 0.0
-                        )
-                        at = np.where(
-                            keeps,
-                            goals if sign > 0 else 200 - goals,
-                            200 * rng.random((n, 2)),
-                        )
-                        dwell = (
-                            level
-                            + shift * (kind == "singular")
-                            + 0.2 * rng.normal(size=n)
-                        )
-                        keys = {
-                            "collection": c,
-                            "start": start,
-                            "kind": kind,
-                            "basis": basis,
-                            "sign": sign,
-                        }
-                        columns = {
-                            "direction": np.arange(n),
-                            "dwell": dwell.clip(0, 1),
-                            "x": at[:, 0],
-                            "y": at[:, 1],
-                        }
-                        tables.append(pd.DataFrame(columns).assign(**keys))
-    table = pd.concat(tables, ignore_index=True).assign(
-        variant="paper", frames=8192, region=""
-    )
+                    part = make_group(rng, goals, level, chance)
+                    tables.append(part.assign(**keys, start=start, sign=1))
+                    if kind in ("singular", "random"):
+                        part = make_group(rng, 200 - goals, level, chance)
+                        tables.append(part.assign(**keys, start=start, sign=-1))
+    table = pd.concat(tables, ignore_index=True)
     settles = (table.dwell >= 0.5).astype(float)
     return table.assign(
-        settles=settles, arrives=settles, farthest=0.0, score=0.0, height=0.0
+        variant="paper",
+        frames=8192,
+        region="",
+        settles=settles,
+        arrives=settles,
+        farthest=0.0,
+        score=0.0,
+        height=0.0,
+    )
+
+
+def make_group(
+    rng: np.random.Generator, goals: Any, level: float, chance: float
+) -> pd.DataFrame:
+    """Options that end at their goals with a probability, elsewhere otherwise."""
+    n = len(goals)
+    keeps = rng.random((n, 1)) < chance
+    places = np.where(keeps, goals, 200 * rng.random((n, 2)))
+    dwell = level + 0.2 * rng.normal(size=n)
+    return pd.DataFrame(
+        {
+            "direction": np.arange(n),
+            "dwell": dwell.clip(0, 1),
+            "x": places[:, 0],
+            "y": places[:, 1],
+        }
     )
 
 
@@ -293,9 +300,8 @@ def test_effects_that_exist_are_found_and_others_are_not(
     table = make_rollouts(rng)
     effect = compare_with_random(table, "agreement", draws=500)
     assert effect.better
-    assert effect == compare_with_random(
-        table.sample(frac=1, random_state=0), "agreement", draws=500
-    )
+    shuffled = table.sample(frac=1, random_state=0)
+    assert effect == compare_with_random(shuffled, "agreement", draws=500)
     level = mean_agreement(table[table.kind == "singular"], draws=300)
     assert 0 < level.low <= level.mean <= level.high
 
@@ -306,9 +312,8 @@ def test_reliable_options_go_to_one_place_from_most_starts(
     table = make_rollouts(rng, own=1.0, shift=1.0, collections=1)
     singular = table[table.kind == "singular"]
     assert len(find_reliable(singular)) == 24
-    assert find_reliable(
-        singular.assign(arrives=0.0)
-    ).empty  # they were there from the beginning
+    were_there_from_the_beginning = singular.assign(arrives=0.0)
+    assert find_reliable(were_there_from_the_beginning).empty
 
 
 # Collections
@@ -321,10 +326,8 @@ def test_bases_of_a_collection_are_orthonormal_where_they_should_be() -> None:
         np.testing.assert_allclose(basis @ basis.T, np.eye(collection.rank), atol=1e-9)
     last = collection.rank - 1
     assert collection.choose_numbers(Kind("singular", 2)) == [0, last]
-    assert collection.choose_numbers(Kind("singular", 2, end="small")) == [
-        last - 1,
-        last,
-    ]
+    smallest = collection.choose_numbers(Kind("singular", 2, end="small"))
+    assert smallest == [last - 1, last]
 
 
 def test_rows_of_v_are_those_of_the_published_program(rng: np.random.Generator) -> None:
@@ -340,7 +343,8 @@ def test_rows_of_v_are_those_of_the_published_program(rng: np.random.Generator) 
 def test_settings_follow_appendix_e(game: str) -> None:
     for size in ("paper", "full", "default"):
         for variant in make_variants(game, size):
-            assert (variant.transitions, variant.max_episode_frames) == (25_000, 10_000)
+            assert variant.transitions == 25_000
+            assert variant.max_episode_frames == 10_000
     # The default is the last variant of the full size, so the command shows what the
     # documents show.
     last = [variant for variant in make_variants(game) if not variant.long][-1]
@@ -368,10 +372,8 @@ def test_claims_about_intent_follow_from_the_table(rng: np.random.Generator) -> 
         (0.0, -0.3, 3, "does not hold"),
         (0.8, 0.3, 1, "not decided"),  # one collection refutes and compares nothing
     ):
-        verdicts = judge(
-            "MsPacman",
-            make_rollouts(rng, own=own, shift=shift, collections=collections),
-        )
+        table = make_rollouts(rng, own=own, shift=shift, collections=collections)
+        verdicts = judge("MsPacman", table)
         assert {verdicts[name] for name in names} == {expected}
 
 
@@ -380,36 +382,27 @@ def test_claims_about_freeway_follow_from_the_table(rng: np.random.Generator) ->
     road = get_game("Freeway")
     table["region"] = [road.find_region([x]) for x in table.x]
     table["height"] = table.x.where(table.kind == "singular", 10.0)
-    verdicts = judge("Freeway", table.assign(frames=2048))
+    about_places = ("freeway-lane", "freeway-heights", "freeway-walk")
+    about_points = ("freeway-445", "freeway-close-to-dqn")
+
     # Points are not judged on a part of an episode.
-    names = (
-        "freeway-lane",
-        "freeway-heights",
-        "freeway-walk",
-        "freeway-445",
-        "freeway-close-to-dqn",
-    )
-    assert [verdicts[name] for name in names] == [
-        "holds",
-        "holds",
-        "holds",
-        "not decided",
-        "not decided",
-    ]
+    verdicts = judge("Freeway", table.assign(frames=2048))
+    assert {verdicts[name] for name in about_places} == {"holds"}
+    assert {verdicts[name] for name in about_points} == {"not decided"}
+
+    # Only random walks get anywhere.
     walk = table.kind == "walk"
     still = table.assign(
         x=10.0, height=10.0, region="bottom", score=walk * 1.0, farthest=walk * 170.0
     )
     verdicts = judge("Freeway", still)
+    names = about_places + about_points
     assert {verdicts[name] for name in names} == {"does not hold"}
-    scores = still.score.where(
-        ~((table.kind == "singular") & (table.direction == 3)), 28.0
-    )
-    verdicts = judge("Freeway", still.assign(score=scores))
-    assert (verdicts["freeway-445"], verdicts["freeway-close-to-dqn"]) == (
-        "holds",
-        "holds",
-    )
+
+    # One singular option scores.
+    scores = (table.kind == "singular") & (table.direction == 3)
+    verdicts = judge("Freeway", still.assign(score=still.score.where(~scores, 28.0)))
+    assert {verdicts[name] for name in about_points} == {"holds"}
 
 
 @pytest.mark.parametrize(
@@ -433,34 +426,27 @@ def test_claim_about_bytes_asks_who_climbs_and_scores(
     climbs = table.assign(
         variant="bytes", farthest=chosen * farthest, score=chosen * score
     )
-    assert (
-        judge("Freeway", table, pd.concat([table, climbs]))["freeway-bytes"] == verdict
-    )
+    verdicts = judge("Freeway", table, pd.concat([table, climbs]))
+    assert verdicts["freeway-bytes"] == verdict
 
 
 def test_claims_about_places_follow_from_the_table(rng: np.random.Generator) -> None:
     table = make_rollouts(rng, own=1.0, shift=1.0)
     singular = table.kind == "singular"
     goals = np.array(GOALS)[table.direction % len(GOALS)]
-    verdicts = judge(
-        "MontezumaRevenge", table.assign(region=np.where(singular, goals, ""))
-    )
-    assert (verdicts["montezuma-places"], verdicts["montezuma-kulkarni"]) == (
-        "holds",
-        "holds",
-    )
+    all_goals = table.assign(region=np.where(singular, goals, ""))
+    verdicts = judge("MontezumaRevenge", all_goals)
+    assert verdicts["montezuma-places"] == "holds"
+    assert verdicts["montezuma-kulkarni"] == "holds"
+
     rope = np.where(singular & (goals == "rope"), "rope", "")
     verdicts = judge("MontezumaRevenge", table.assign(region=rope))
-    assert (verdicts["montezuma-places"], verdicts["montezuma-kulkarni"]) == (
-        "partly",
-        "does not hold",
-    )
-    corners = np.where(
-        singular,
-        np.where(table.direction % 2, "lower left corner", "junction 26,26"),
-        "",
-    )
-    assert judge("MsPacman", table.assign(region=corners))["pacman-places"] == "holds"
+    assert verdicts["montezuma-places"] == "partly"
+    assert verdicts["montezuma-kulkarni"] == "does not hold"
+
+    crossings = np.where(table.direction % 2, "lower left corner", "junction 26,26")
+    both = table.assign(region=np.where(singular, crossings, ""))
+    assert judge("MsPacman", both)["pacman-places"] == "holds"
     assert judge("MsPacman", table)["pacman-places"] == "does not hold"
 
 
