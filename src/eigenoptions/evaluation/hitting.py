@@ -190,23 +190,17 @@ class HittingSystem:
         ends = ends[: n_options * n_states]
         steps = steps[:n_options]
 
-        # The weights a of the actions together, and w of each available option.
         n_available = (self.behaviour.policy[:n_options] >= 0).sum(axis=0)
-        if option_chance is None:
-            action_weight = np.full(n_states, float(table.n_actions))
-            option_weight = np.ones(n_states)
-        else:
-            has_options = n_available > 0
-            action_weight = np.where(has_options, 1.0 - option_chance, 1.0)
-            option_weight = np.where(has_options, option_chance, 0.0)
-            option_weight /= np.maximum(n_available, 1)
+        action_weight, option_weight = _weigh_decisions(
+            n_available, table.n_actions, option_chance
+        )
+        decision_weight = action_weight + option_weight * n_available
 
         # Rates by which decisions in a state (row) lead to another (column).
         sum_options = csr_array(kron(np.ones((1, n_options)), eye_array(n_states)))
         action_rates = action_weight[:, None] * uniform_walk(table).toarray()
         option_rates = option_weight[:, None] * (sum_options @ ends).toarray()
         rates = action_rates + option_rates
-        decision_weight = action_weight + option_weight * n_available
 
         # Steps of a decision in a state (row), less those that an option would take
         # after it has touched the goal (column).
@@ -216,6 +210,21 @@ class HittingSystem:
 
         M = np.diag(decision_weight) - rates
         return _Equations(n_options, M, rates, costs, option_weight, passes, ends)
+
+
+def _weigh_decisions(
+    n_available: IndexArray, n_actions: int, option_chance: float | None
+) -> tuple[FloatArray, FloatArray]:
+    """The weights a of the actions together and w of an available option, ``(S,)``."""
+    if option_chance is None:
+        action_weight = np.full(len(n_available), float(n_actions))
+        option_weight = np.ones(len(n_available))
+    else:
+        has_options = n_available > 0
+        action_weight = np.where(has_options, 1.0 - option_chance, 1.0)
+        option_weight = np.where(has_options, option_chance, 0.0)
+        option_weight /= np.maximum(n_available, 1)
+    return action_weight, option_weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,52 +280,24 @@ class _Equations:
         Returns the solutions ``(goals, S)``, and which of them have a proved relative
         error of at most `max_error`.
         """
-        Y = self.inverse
-        each = np.arange(len(goals))
-        costs = self.costs.T[goals]
-        F, E = self._find_passes(goals)
-        # The null vector of M'. M h = r has a solution if r is orthogonal to it, and
-        # then Y r is one. The others differ by a constant.
-        null_vector = Y.sum(axis=0)
-
-        solutions = np.zeros_like(costs)
-        is_proved = np.zeros(len(goals), dtype=np.bool_)
+        # Where options trap the walk, numbers overflow. Then nothing is proved.
         with np.errstate(all="ignore"):
-            # There is no equation in the row of the goal. Its entries are chosen so
-            # that the right sides and the rows of F are orthogonal to the null vector.
-            F[each, :, goals] = 0.0
-            F[each, :, goals] = -(F @ null_vector) / null_vector[goals, None]
+            block = _GoalBlock(self, goals)
+            solutions = block.solve(block.costs)
+            if max_error == inf:
+                return solutions, np.ones(len(goals), dtype=np.bool_)
 
-            # h is Y (right - F' y) with y = E h, less its entry in the goal. E times
-            # this equation is a small system for y.
-            Z = np.asarray(E @ Y).reshape(F.shape) - Y[goals][:, None]
-            small = np.eye(self.n_options) + Z @ F.transpose(0, 2, 1)
-
-            # The second time, the right side is the residual of the first solution.
-            right = costs.copy()
-            for _ in range(2):
-                right[each, goals] = 0.0
-                right[each, goals] = -(right @ null_vector) / null_vector[goals]
-                y = _solve_small(small, Z @ right[:, :, None])
-                detours = (y.transpose(0, 2, 1) @ F)[:, 0]
-                step = (right - detours) @ Y.T
-                solutions += step - step[each, goals][:, None]
-                if max_error == inf:
-                    return solutions, np.ones_like(is_proved)
-
-                detours = (_multiply_ends(E, solutions)[:, None] @ F)[:, 0]
-                right = costs - solutions @ self.M.T - detours
-                right[each, goals] = 0.0
-                size = np.abs(solutions).max(axis=1, keepdims=True)
-                error = (np.abs(right) + self.rounding * size) / costs
-                is_proved = error.max(axis=1) <= max_error
-                if is_proved.all():
-                    break
-        return solutions, is_proved
+            residual = block.compute_residual(solutions)
+            errors = block.bound_errors(solutions, residual)
+            if not (errors <= max_error).all():
+                solutions += block.solve(residual)
+                residual = block.compute_residual(solutions)
+                errors = block.bound_errors(solutions, residual)
+        return solutions, errors <= max_error
 
     def eliminate_goal(self, goal: int) -> FloatArray:
         """Solve the equations of one goal by elimination: steps ``(S,)``."""
-        F, E = self._find_passes(np.array([goal]))
+        F, E = self.find_passes(np.array([goal]))
         rates = self.rates - F[0].T @ E
         # A difference of the size of rounding is zero: all of these options pass
         # through the goal.
@@ -324,7 +305,7 @@ class _Equations:
         rates[:, goal] += F[0].sum(axis=0)
         return _eliminate(rates, self.costs[:, goal], goal)
 
-    def _find_passes(self, goals: IndexArray) -> tuple[FloatArray, csr_array]:
+    def find_passes(self, goals: IndexArray) -> tuple[FloatArray, csr_array]:
         """``F (goals, n_options, S)`` and ``E (goals n_options, S)`` of some goals."""
         n_states = len(self.M)
         option_rows = n_states * np.arange(self.n_options)
@@ -332,6 +313,69 @@ class _Equations:
         passes = self.passes[rows].toarray()
         F = passes.reshape(len(goals), self.n_options, n_states) * self.option_weight
         return F, self.ends[rows]
+
+
+class _GoalBlock:
+    """The equations of some goals, solved by the inverse ``Y = (M + 11')^-1``.
+
+    M has the null vector 1, and M' has the null vector ``Y' 1``. The equation
+    ``M h = r`` has a solution if r is orthogonal to the null vector of M'. Then Y r is
+    a solution, and the others differ from it by a constant. In the row of the goal
+    there is no equation, so that its entry of r can be chosen to make r orthogonal.
+
+    With ``y = E h``, a solution is ``h = Y (r - F' y)``, less its entry in the goal. E
+    times this equation is a small system for y: ``(I + Z F') y = Z r``, where Z is
+    ``E Y`` less the goal's row of Y.
+    """
+
+    def __init__(self, equations: _Equations, goals: IndexArray) -> None:
+        Y = equations.inverse
+        F, E = equations.find_passes(goals)
+        null_vector = Y.sum(axis=0)
+
+        # The entry of each goal in its own row of an array (goals, S).
+        each = np.arange(len(goals))
+        F[each, :, goals] = 0.0
+        F[each, :, goals] = -(F @ null_vector) / null_vector[goals, None]
+        Z = np.asarray(E @ Y).reshape(F.shape) - Y[goals][:, None]
+
+        self.equations = equations
+        self.costs = equations.costs.T[goals]
+        self.F = F
+        self.E = E
+        self.Z = Z
+        self.small = np.eye(equations.n_options) + Z @ F.transpose(0, 2, 1)
+        self.null_vector = null_vector
+        self.goals = goals
+        self.each = each
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """Solutions ``(goals, S)`` for right sides ``(goals, S)``."""
+        right = right.copy()
+        right[self.each, self.goals] = 0.0
+        balance = -(right @ self.null_vector) / self.null_vector[self.goals]
+        right[self.each, self.goals] = balance
+
+        y = _solve_small(self.small, self.Z @ right[:, :, None])
+        passes = (y.transpose(0, 2, 1) @ self.F)[:, 0]
+        solutions = (right - passes) @ self.equations.inverse.T
+        at_goals = solutions[self.each, self.goals]
+        return solutions - at_goals[:, None]
+
+    def compute_residual(self, solutions: FloatArray) -> FloatArray:
+        """``K - M h - F' E h``, with 0 in the row of each goal: ``(goals, S)``."""
+        y = _multiply_ends(self.E, solutions)
+        passes = (y[:, None] @ self.F)[:, 0]
+        residual = self.costs - solutions @ self.equations.M.T - passes
+        residual[self.each, self.goals] = 0.0
+        return residual
+
+    def bound_errors(self, solutions: FloatArray, residual: FloatArray) -> FloatArray:
+        """Proved relative errors ``(goals,)``; see the module's docstring."""
+        size = np.abs(solutions).max(axis=1, keepdims=True)
+        largest_residual = np.abs(residual) + self.equations.rounding * size
+        errors: FloatArray = (largest_residual / self.costs).max(axis=1)
+        return errors
 
 
 def _solve_small(matrices: FloatArray, right: FloatArray) -> FloatArray:

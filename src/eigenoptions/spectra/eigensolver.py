@@ -300,18 +300,26 @@ class _Residuals:
     def compute(self, values: FloatArray, vectors: FloatArray) -> FloatArray:
         """Residuals ``(S, m)`` of values ``(m,)`` and vectors ``(S, m)``."""
         X = np.ascontiguousarray(vectors)
-        X_high = _round_to_leading_bits(X)
-        product = self.A_high @ X_high
-        product_rest = self.A_high @ (X - X_high) + self.A_low @ X
-
-        # value mass v, with the errors of both multiplications.
-        weighted, weighted_error = _multiply_exactly(X, self.mass)
-        target, target_error = _multiply_exactly(weighted, values)
-        target_rest = target_error + weighted_error * values
-
+        product, product_rest = self._multiply_difference(X)
+        target, target_rest = self._multiply_mass(X, values)
         residual, residual_error = _subtract_exactly(product, target)
         residual += residual_error + (product_rest - target_rest)
         return residual
+
+    def _multiply_difference(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """``A X``, as a sum of two arrays."""
+        X_high = _round_to_leading_bits(X)
+        product = self.A_high @ X_high
+        rest = self.A_high @ (X - X_high) + self.A_low @ X
+        return product, rest
+
+    def _multiply_mass(
+        self, X: FloatArray, values: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """``mass X values``, as a sum of two arrays."""
+        weighted, weighted_error = _multiply_exactly(X, self.mass)
+        target, target_error = _multiply_exactly(weighted, values)
+        return target, target_error + weighted_error * values
 
 
 def _round_to_leading_bits(x: FloatArray) -> FloatArray:
@@ -331,9 +339,9 @@ def _multiply_exactly(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatAr
     product = a * b
     # The products of halves are exact. The order of the sums keeps them exact, too.
     error = a_high * b_high - product
-    error = error + a_high * b_low
-    error = error + a_low * b_high
-    error = error + a_low * b_low
+    error += a_high * b_low
+    error += a_low * b_high
+    error += a_low * b_low
     return product, error
 
 
@@ -347,7 +355,8 @@ def _split_bits(x: FloatArray) -> tuple[FloatArray, FloatArray]:
 def _subtract_exactly(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     """``a - b`` as the rounded difference and its error (Knuth, 1969)."""
     difference = a - b
-    # What was subtracted after rounding, and what it was subtracted from.
+    # The part of b that came through the rounding, and what was lost of a and b.
     b_rounded = a - difference
-    a_rounded = difference + b_rounded
-    return difference, (a - a_rounded) - (b - b_rounded)
+    a_error = a - (difference + b_rounded)
+    b_error = b - b_rounded
+    return difference, a_error - b_error
