@@ -42,8 +42,7 @@ def test_discover_more_samples_come_closer_to_the_exact_options(
     for seed in range(3):
         path, angles = walk(table, 20_000, rng=seed), []
         for n in (300, 3000, 20_000):
-            batch = Transitions(*(part[:n] for part in vars(path).values()))
-            options = eo.discover(batch, 8, space=Discrete(104), n_actions=4)
+            options = eo.discover(path[:n], 8, space=Discrete(104), n_actions=4)
             found = np.stack(
                 [purpose.potential for purpose in options.purposes[::2]], axis=1
             )
@@ -76,10 +75,7 @@ def test_discover_states_never_seen_have_no_option() -> None:
 
 def test_discover_batches_agree_with_one(four_rooms: eo.MDP) -> None:
     whole = walk(four_rooms, 5000, rng=0)
-    parts = [
-        Transitions(*(part[i : i + 700] for part in vars(whole).values()))
-        for i in range(0, 5000, 700)
-    ]
+    parts = [whole[first : first + 700] for first in range(0, 5000, 700)]
     one, many = (
         eo.discover(data, 8, space=Discrete(104), n_actions=4)
         for data in (whole, parts)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions._text import describe
-from eigenoptions._types import BoolArray, FloatArray
+from eigenoptions._types import BoolArray, FloatArray, IndexArray
 from eigenoptions._validation import Record, readonly
 from eigenoptions.data.arrays import read_dict, read_tuple
 from eigenoptions.data.buffers import is_replay_buffer, read_buffer
@@ -99,6 +99,17 @@ class Transitions(Record):
 
     def __len__(self) -> int:
         return len(self.obs)
+
+    def __getitem__(self, rows: slice | IndexArray | BoolArray) -> Transitions:
+        """Some of the steps: a slice, their numbers or a mask."""
+        return Transitions(
+            self.obs[rows],
+            self.action[rows],
+            self.next_obs[rows],
+            self.terminated[rows],
+            None if self.reward is None else self.reward[rows],
+            None if self.truncated is None else self.truncated[rows],
+        )
 
     def __repr__(self) -> str:
         n_ends = int(np.sum(self.terminated))
