@@ -1,8 +1,9 @@
 """eigenoptions: option discovery with graph Laplacians.
 
-An implementation of *A Laplacian Framework for Option Discovery in Reinforcement Learning* (Machado, Bellemare and
-Bowling, ICML 2017). `discover` is the whole pipeline; the other names are its steps, in order. They load when they are
-first used, so that ``import eigenoptions`` stays light.
+An implementation of *A Laplacian Framework for Option Discovery in Reinforcement
+Learning* (Machado, Bellemare and Bowling, ICML 2017). `discover` is the whole pipeline;
+the other names are its steps, in order. They load when they are first used, so that
+``import eigenoptions`` stays light.
 """
 
 from __future__ import annotations
@@ -79,12 +80,15 @@ _NAMES = {
     "spectra.incidence": "incidence feature_spectrum",
     "options.linear": "LinearOptionSet",
     "discovery.cycle": "cycle",
-    "evaluation": "diffusion_time diffusion_curve hitting_times best_option_chance diffusion_estimate",
+    "evaluation": (
+        "diffusion_time diffusion_curve hitting_times best_option_chance "
+        "diffusion_estimate"
+    ),
     "planner": "Planner",
     "learning": "q_learning LearningRecord",
 }
 _OWNERS = {name: module for module, names in _NAMES.items() for name in names.split()}
-# Modules, which are attributes of the package without an import: eo.plots.plot_options(...).
+# Modules are attributes of the package without an import: eo.plots.plot_options(...).
 _MODULES = {
     module.name for module in iter_modules(__path__) if not module.name.startswith("_")
 }
@@ -104,7 +108,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    # What one starts with: not the records that calls return, nor the parts of samples and features.
+    # What one starts with: not the records that calls return, nor the parts of samples
+    # and features.
     others = {
         "Option",
         "OptionSet",

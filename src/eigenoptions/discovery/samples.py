@@ -143,15 +143,12 @@ def sample_environment(
         n_envs = 8 if can_be_made else 1
     envs, is_owned = make_vector_env(env, n_envs, max_episode_steps)
     with closing(envs) if is_owned else nullcontext():
-        first: Any = envs.envs[0] if hasattr(envs, "envs") else envs
         n_actions = count_actions(envs)
+        first: Any = envs.envs[0] if hasattr(envs, "envs") else envs
+        name = env.name if isinstance(env, MDP) else env_name(first)
         space = find_sampled_space(envs.single_observation_space)
-        if features is None and np.prod(space.shape or 1) > 1000:
-            raise ValueError(
-                f"observations of {env_name(first)} are images of shape {space.shape}: "
-                'give features= ("deep" learns them; an Atari game also has '
-                'gymnasium.make(..., obs_type="ram"))'
-            )
+        if features is None:
+            _check_no_images(space, env_name(first))
 
         # A feature map of the caller makes arrays of observations that are none.
         applied = None
@@ -161,21 +158,12 @@ def sample_environment(
         if applied is None and space is not envs.single_observation_space:
             mapping = itemgetter("observation")
         transitions = collect(envs, steps, rng=rng, features=mapping, **collecting)
-
-        # Places of states, for pictures.
-        n_states = count_states(space)
-        mdp = None if first is envs else mdp_from_table(first)
-        coords = None
-        if mdp is not None and mdp.n_states == n_states:
-            coords = mdp.coords
-
-        name = env.name if isinstance(env, MDP) else env_name(first)
         return Samples(
             transitions,
             n_actions,
-            n_states,
+            count_states(space),
             space=None if applied else space,
-            coords=coords,
+            coords=None if first is envs else _find_coords(first, space),
             features=applied,
             provenance={
                 "transitions": len(transitions),
@@ -183,6 +171,24 @@ def sample_environment(
                 "steps": int(steps),
             },
         )
+
+
+def _check_no_images(space: Any, name: str) -> None:
+    """Raise ValueError for images, whose numbers are no features."""
+    if np.prod(space.shape or 1) > 1000:
+        raise ValueError(
+            f"observations of {name} are images of shape {space.shape}: give features= "
+            '("deep" learns them; an Atari game also has gymnasium.make(..., '
+            'obs_type="ram"))'
+        )
+
+
+def _find_coords(env: Any, space: Any) -> NDArray[np.int_] | None:
+    """Places of the states, for pictures, if the environment has a table of them."""
+    mdp = mdp_from_table(env)
+    if mdp is None or mdp.n_states != count_states(space):
+        return None
+    return mdp.coords
 
 
 def find_sampled_space(space: Any) -> Any:

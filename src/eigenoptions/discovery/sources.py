@@ -56,23 +56,23 @@ class ReadSource:
 
 def read_source(source: Any, request: Request) -> ReadSource:
     """Read whatever `discover` accepts as its source."""
-    wants_samples = "steps" in request.settings or "features" in request.settings
-    is_maze = isinstance(source, str | Path) and not is_environment_id(source)
-    if is_maze:
+    if isinstance(source, str | Path) and not is_environment_id(source):
         source = maze(source, rng=request.rng)
-    if isinstance(source, MDP) and not wants_samples:
-        return ReadSource(source, "table", request, is_environment=False)
-    if isinstance(source, Found) and not wants_samples:
-        return ReadSource(source, "explored", request, is_environment=True)
-    if isinstance(source, Found):
-        source = source.transitions
+
+    # What is a table already, unless the caller wants samples.
+    wants_samples = "steps" in request.settings or "features" in request.settings
+    if not wants_samples:
+        if isinstance(source, MDP):
+            return ReadSource(source, "table", request, is_environment=False)
+        if isinstance(source, Found):
+            return ReadSource(source, "explored", request, is_environment=True)
 
     # Trained features have a number of their own, and an MDP has all of its options.
     if not isinstance(source, MDP) and request.settings.get("features") != "deep":
         request = request.with_default_number()
-
-    is_environment = isinstance(source, MDP | str) or callable(source)
-    if not is_environment and not hasattr(source, "step"):
+    if isinstance(source, Found):
+        source = source.transitions
+    if not _is_environment(source):
         declared, request = _take_settings(request, ("space", "n_actions"))
         samples = read_samples(source, **declared)
         return ReadSource(samples, "samples", request, is_environment=False)
@@ -82,7 +82,16 @@ def read_source(source: Any, request: Request) -> ReadSource:
         if table is not None:
             mdp, kind = table
             return ReadSource(mdp, kind, request, is_environment=True)
+    return _sample_source(source, request)
 
+
+def _is_environment(source: Any) -> bool:
+    """Whether a source is an environment, or makes one, and not recorded data."""
+    return isinstance(source, MDP | str) or callable(source) or hasattr(source, "step")
+
+
+def _sample_source(source: Any, request: Request) -> ReadSource:
+    """Sample an environment by a random walk."""
     names = ("steps", "n_envs", "max_episode_steps")
     collecting, request = _take_settings(request, names)
     samples = sample_environment(

@@ -1,8 +1,8 @@
 """Reading files of options; `save` of each set of options writes them.
 
 `options.files` describes the format. There are two kinds: ``"options"`` of a table, and
-``"linear options"`` of a feature space. `_collect_file_contents` of each set says what is in
-them.
+``"linear options"`` of a feature space. `_collect_file_contents` of each set says what
+is in them.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def load_options(
 
 
 def _make_options(header: dict[str, Any], arrays: Arrays) -> OptionSet:
-    """Return the options of a table that `OptionSet._collect_file_contents` described."""
+    """Return the options of a table from what `OptionSet.save` wrote."""
     mdp = _make_mdp(header["mdp"], arrays)
     if header.get("state_space", mdp.fingerprint) != mdp.fingerprint:
         raise ValueError("its state space does not match its fingerprint")

@@ -9,8 +9,8 @@ may fall where the way grows.
 
 **Continuous actions.** A step is explained by ``next_obs - obs = B action + b``. The
 actions of the table are the neighbouring cells to aim at. It counts where a step led
-that by the model leads there: walls are moves that fail. Jumps, which leave the model by
-more than a cell, happen whatever one aims at; a last action goes where they began.
+that by the model leads there: walls are moves that fail. Jumps, which leave the model
+by more than a cell, happen whatever one aims at; a last action goes where they began.
 """
 
 from __future__ import annotations
