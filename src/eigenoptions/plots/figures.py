@@ -71,7 +71,7 @@ def plot_options(
     """
     check_type("options", options, OptionSet, "make them with discover")
     with matplotlib.rc_context(STYLE):
-        figure, axes = _make_maps(options.mdp, len(options), columns, width)
+        figure, axes = make_maps(options.mdp, len(options), columns, width)
         draw_options(axes, options, cmap=cmap)
 
         note = _explain_options(options)
@@ -118,7 +118,7 @@ def plot_eigenvectors(
     first = spectrum.n_zero
     numbers = range(first, len(spectrum.values))[:_MAX_EIGENVECTORS]
     with matplotlib.rc_context(STYLE):
-        figure, axes = _make_maps(mdp, len(numbers), columns, width)
+        figure, axes = make_maps(mdp, len(numbers), columns, width)
         for ax, i in zip(axes, numbers, strict=False):
             draw_values(ax, mdp, spectrum.vectors[:, i], cmap=cmap)
             # The paper counts eigenvectors from 1.
@@ -223,7 +223,7 @@ def plot_learning(
     return figure
 
 
-def _make_maps(
+def make_maps(
     mdp: MDP, n_maps: int, columns: int | None, width: float | None
 ) -> tuple[Figure, list[Axes]]:
     """Make a figure with rows of axes in the shape of the maze, for `n_maps` maps."""
