@@ -53,82 +53,122 @@ def slip(mdp, probability=0.2):
 def make_case(seed, slip_probability=0.0, terminating=True):
     """A small random maze, and a few random options."""
     rng = np.random.default_rng(seed)
-    cells = rng.random(tuple(rng.integers(2, 6, size=2))) < 0.7
-    cells[0, :2] = True
-    whole = eo.maze(
-        "\n".join("".join(".#"[not free] for free in row) for row in cells) + "\n"
-    )
-    kept = {tuple(c) for c in whole.coords[reachable(whole.transition, [0])].tolist()}
-    text = "\n".join(
-        "".join(".#"[(y, x) not in kept] for x in range(cells.shape[1]))
-        for y in range(len(cells))
-    )
-    mdp = eo.maze(text + "\n")
-    mdp = slip(mdp, slip_probability) if slip_probability else mdp
+    is_free = rng.random(tuple(rng.integers(2, 6, size=2))) < 0.7
+    is_free[0, :2] = True
+
+    # Keep the cells that can be reached from the first one.
+    whole = eo.maze(draw_map(is_free))
+    kept = whole.coords[reachable(whole.transition, [0])]
+    is_free[:] = False
+    is_free[tuple(kept.T)] = True
+    mdp = eo.maze(draw_map(is_free))
+    if slip_probability:
+        mdp = slip(mdp, slip_probability)
+
     policy = rng.integers(0, 4, size=(rng.integers(0, 6), mdp.n_states))
     policy[rng.random(policy.shape) < 0.3] = -1
-    for row in policy if terminating else ():
-        while True:
-            followed = mdp.transition[np.arange(mdp.n_states) * 4 + np.maximum(row, 0)]
-            endless = np.flatnonzero(~reachable(followed, row < 0, backward=True))
-            if not len(endless):
-                break
-            row[endless[0]] = -1
+    if terminating:
+        for row in policy:
+            let_terminate(mdp, row)
     return mdp, OptionSet(mdp, policy)
+
+
+def draw_map(is_free):
+    rows = [["." if free else "#" for free in row] for row in is_free]
+    return "".join("".join(row) + "\n" for row in rows)
+
+
+def let_terminate(mdp, policy):
+    """Change a policy, state by state, until it can terminate from everywhere."""
+    while True:
+        rows = np.arange(mdp.n_states) * mdp.n_actions + np.maximum(policy, 0)
+        can_terminate = reachable(mdp.transition[rows], policy < 0, backward=True)
+        if can_terminate.all():
+            return
+        policy[can_terminate.argmin()] = -1
 
 
 def slow_hitting_times(
     mdp, policy, goal, option_chance=None, stop_chance=0.0, number=float
 ):
-    """Expected steps to a goal, by elimination of states one by one.
+    """Expected steps to a goal, with numbers of any kind, also exact fractions.
 
-    The chain has decisions s and running options (o, s).
+    The places of a chain are the decisions in s and the running options (o, s).
     """
-    S, A = int(mdp.n_states), int(mdp.n_actions)
-    P = mdp.transition.toarray().reshape(S, A, S)
-    stop = number(stop_chance)
-    rows, cost = {}, {}
-
-    def add(row, weight, s, a, option):
-        total = sum(number(p) for p in P[s, a])
-        for t in np.flatnonzero(P[s, a]).tolist():
-            p = weight * number(P[s, a, t]) / total
-            runs = option is not None and bool(policy[option][t] >= 0)
-            for place, q in (
-                ((option, t), p * (1 - stop) * runs),
-                (t, p * (stop if runs else 1)),
-            ):
-                if t != goal and q:
-                    row[place] = row.get(place, 0) + q
-
-    for s in range(S):
-        if s != goal:
-            available = [o for o in range(len(policy)) if policy[o][s] >= 0]
-            chance = number(option_chance or 0) if available else number(0)
-            action, option = (1 - chance) / A, chance / max(len(available), 1)
-            if option_chance is None:
-                action = option = number(1) / (A + len(available))
-            rows[s], cost[s] = {}, number(1)
-            for a in range(A):
-                add(rows[s], action, s, a, None)
-            for o in available:
-                add(rows[s], option, s, int(policy[o][s]), o)
-                rows[o, s], cost[o, s] = {}, number(1)
-                add(rows[o, s], number(1), s, int(policy[o][s]), o)
-    order = sorted(rows, key=lambda place: isinstance(place, int))
+    probabilities, cost = make_chain(
+        mdp, policy, goal, option_chance, number(stop_chance), number
+    )
+    # Running options first, then decisions, so that few entries fill in.
+    order = sorted(probabilities, key=lambda place: isinstance(place, int))
     for i, place in enumerate(order):
-        scale = number(1) / (1 - rows[place].pop(place, 0))
-        rows[place] = {q: x * scale for q, x in rows[place].items()}
+        row = probabilities[place]
+        scale = number(1) / (1 - row.pop(place, 0))
+        for other in row:
+            row[other] *= scale
         cost[place] *= scale
         for other in order[i + 1 :]:
-            weight = rows[other].pop(place, 0)
+            weight = probabilities[other].pop(place, 0)
             if weight:
                 cost[other] += weight * cost[place]
-                for q, x in rows[place].items():
-                    rows[other][q] = rows[other].get(q, 0) + weight * x
+                for after, p in row.items():
+                    probabilities[other][after] = (
+                        probabilities[other].get(after, 0) + weight * p
+                    )
     for place in reversed(order):
-        cost[place] += sum(x * cost[q] for q, x in rows[place].items())
-    return [float(cost.get(s, 0)) for s in range(S)]
+        row = probabilities[place]
+        cost[place] += sum(p * cost[after] for after, p in row.items())
+    return [float(cost.get(s, 0)) for s in range(mdp.n_states)]
+
+
+def make_chain(mdp, policy, goal, option_chance, stop_chance, number):
+    """Probabilities from each place to the next ones, and the cost of a step there.
+
+    The goal is no place: a step that touches it ends the walk.
+    """
+    n_states = int(mdp.n_states)
+    n_actions = int(mdp.n_actions)
+    P = mdp.transition.toarray().reshape(n_states, n_actions, n_states)
+    probabilities = {}
+    cost = {}
+
+    def add_step(row, weight, s, action, option=None):
+        total = sum(number(p) for p in P[s, action])
+        for t in np.flatnonzero(P[s, action]).tolist():
+            if t == goal:
+                continue
+            p = weight * number(P[s, action, t]) / total
+            if option is not None and policy[option][t] >= 0:
+                add_entry(row, (option, t), p * (1 - stop_chance))
+                add_entry(row, t, p * stop_chance)
+            else:
+                add_entry(row, t, p)
+
+    def add_entry(row, place, p):
+        if p:
+            row[place] = row.get(place, 0) + p
+
+    for s in range(n_states):
+        if s == goal:
+            continue
+        available = [o for o in range(len(policy)) if policy[o][s] >= 0]
+        if option_chance is None:
+            action_weight = option_weight = number(1) / (n_actions + len(available))
+        else:
+            chance = number(option_chance) if available else number(0)
+            action_weight = (1 - chance) / n_actions
+            option_weight = chance / max(len(available), 1)
+
+        probabilities[s] = {}
+        cost[s] = number(1)
+        for action in range(n_actions):
+            add_step(probabilities[s], action_weight, s, action)
+        for option in available:
+            action = int(policy[option][s])
+            add_step(probabilities[s], option_weight, s, action, option)
+            probabilities[option, s] = {}
+            cost[option, s] = number(1)
+            add_step(probabilities[option, s], number(1), s, action, option)
+    return probabilities, cost
 
 
 # Closed forms
@@ -254,7 +294,8 @@ def test_small_option_chance_or_stop_chance_helps_where_the_uniform_choice_hurts
     four_rooms,
 ):
     options = eo.discover(four_rooms, n_options=4)
-    plain, uniform = diffusion_time(four_rooms), diffusion_time(four_rooms, options)
+    plain = diffusion_time(four_rooms)
+    uniform = diffusion_time(four_rooms, options)
     assert uniform == pytest.approx(13525.0, abs=0.05)
     assert diffusion_time(four_rooms, options, option_chance=0.05) == pytest.approx(
         267.7, abs=0.05
@@ -413,10 +454,8 @@ def test_diffusion_estimate_intervals_hold_the_exact_value(
     i_maze, slip_probability, stop_chance
 ):
     mdp = slip(i_maze, slip_probability) if slip_probability else i_maze
-    options, how = (
-        eo.discover(mdp, n_options=8),
-        {"option_chance": 0.3, "stop_chance": stop_chance},
-    )
+    options = eo.discover(mdp, n_options=8)
+    how = {"option_chance": 0.3, "stop_chance": stop_chance}
     exact = diffusion_time(mdp, options, **how)
     estimates = [
         diffusion_estimate(mdp, options, walks=40, confidence=0.9, rng=i, **how)
@@ -427,7 +466,8 @@ def test_diffusion_estimate_intervals_hold_the_exact_value(
 
 
 def test_diffusion_estimate_is_reproducible(four_rooms):
-    one, two = (diffusion_estimate(four_rooms, walks=5, rng=7) for _ in range(2))
+    one = diffusion_estimate(four_rooms, walks=5, rng=7)
+    two = diffusion_estimate(four_rooms, walks=5, rng=7)
     assert one == two != diffusion_estimate(four_rooms, walks=5, rng=8)
     assert one.low < one.mean < one.high
 
@@ -447,12 +487,10 @@ def test_walk_in_pieces_takes_no_more_than_max_steps():
     tables = make_tables(cycle, np.empty((0, 7), dtype=np.int32))
     for piece in (1, 2, 4, 100):
         for max_steps in (5, 6, 7):
-            touched, steps = np.zeros(7, dtype=np.uint8), min(max_steps, 6)
-            total = sum(range(1, steps + 1))
-            assert visit_states(tables, 0, 1, touched, max_steps, piece) == (
-                total,
-                steps,
-            )
+            touched = np.zeros(7, dtype=np.uint8)
+            found = visit_states(tables, 0, 1, touched, max_steps, piece)
+            steps = min(max_steps, 6)
+            assert found == (sum(range(1, steps + 1)), steps)
             assert touched.sum() == steps + 1
 
 
@@ -593,7 +631,8 @@ def test_progress_counts_to_the_end(function, i_maze):
     "function", [diffusion_time, diffusion_curve, hitting_times, diffusion_estimate]
 )
 def test_bad_input_is_named(function, four_rooms, i_maze, corridor):
-    islands, trap = eo.maze("...#..\n...#.."), eo.MDP(np.eye(3)[[1, 2, 1]])
+    islands = eo.maze("...#..\n...#..")
+    trap = eo.MDP(np.eye(3)[[1, 2, 1]])
     endless = OptionSet(corridor, np.array([[1, 3, -1, 1, 1, 1, -1]]))
     slippery = slip(corridor)
     options = eo.discover(i_maze, n_options=2)

@@ -36,10 +36,8 @@ def test_incidence_of_every_transition_is_twice_the_laplacian(domain):
     T = incidence(list_transitions(domain), OneHot(domain.n_states))
     L = eo.laplacian(eo.graph(domain), "combinatorial").toarray()
     assert_array_equal((T.T @ T).toarray(), 2 * L)
-    sp, exact = (
-        incidence_spectrum(T),
-        eo.spectrum(eo.graph(domain), operator="combinatorial"),
-    )
+    sp = incidence_spectrum(T)
+    exact = eo.spectrum(eo.graph(domain), operator="combinatorial")
     assert (sp.operator, sp.n_zero) == ("incidence", 1)
     assert_allclose(sp.values, exact.values, atol=1e-12)
     assert_allclose(sp.vectors, exact.vectors, atol=1e-9)
@@ -52,11 +50,10 @@ def test_incidence_of_every_transition_is_twice_the_laplacian(domain):
 @pytest.mark.parametrize("kind", ["bits", "numbers", "sparse"])
 def test_incidence_in_batches_is_the_papers_matrix(kind, rng):
     """Rows of features with many repeats, some of which change nothing."""
-    few = (
-        rng.random((5, 70)) < 0.5
-        if kind == "bits"
-        else rng.integers(-2, 3, (5, 70)).astype(float)
-    )
+    if kind == "bits":
+        few = rng.random((5, 70)) < 0.5
+    else:
+        few = rng.integers(-2, 3, (5, 70)).astype(float)
     states = rng.integers(5, size=(2, 200))
 
     def features(numbers):
@@ -127,7 +124,8 @@ def test_feature_spectrum_solves_the_generalised_eigenproblem(rng):
 
 def test_feature_spectrum_leaves_flat_directions_out(rng):
     phi = rng.standard_normal((300, 4)) * [1.0, 1.0, 1e-2, 1e-4]
-    T, covariance = csr_array(np.diff(phi, axis=0)), np.cov(phi.T)
+    T = csr_array(np.diff(phi, axis=0))
+    covariance = np.cov(phi.T)
     assert incidence_spectrum(T, covariance=covariance).vectors.shape == (4, 3)
     assert incidence_spectrum(
         T, covariance=covariance, min_variance=1e-3
@@ -147,7 +145,8 @@ def test_spectrum_of_features_and_ritz_values_are_those_of_tica(rng):
     phi /= np.sqrt(np.linalg.eigvalsh(np.cov(phi.T))[-1])
     expected = 1.0 - TICA(lagtime=1).fit_fetch(phi).singular_values
     assert len(expected) == 4
-    before, after = phi[:-1], phi[1:]
+    before = phi[:-1]
+    after = phi[1:]
     both = np.concatenate([before, after])
     sp = incidence_spectrum(
         csr_array(after - before), covariance=np.cov(both.T, bias=True)

@@ -141,7 +141,7 @@ class GraphLaplacian:
         self.name = check_choice("operator", operator, OPERATORS)
         self.operator = OPERATORS[operator]
 
-        W = check_weights(W)
+        W = _check_weights(W)
         degree = W.sum(axis=1)
         self.mass = self.operator.compute_mass(degree)
         self.difference = diags_array(degree) - W
@@ -194,7 +194,7 @@ def _scale_entries(A: csr_array, left: FloatArray, right: FloatArray) -> csr_arr
     return csr_array((entries, A.indices, A.indptr), A.shape)
 
 
-def check_weights(W: Any) -> csr_array:
+def _check_weights(W: Any) -> csr_array:
     """Symmetric weights as a csr array without stored zeros."""
     shape = W.shape if issparse(W) else np.shape(W)
     if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:

@@ -213,9 +213,16 @@ def compute_spectrum(
     rng: Randomness = 0,
     progress: Progress | None = None,
 ) -> Spectrum:
-    """The spectrum of a Laplacian that is there already; see `spectrum`.
+    """Compute the spectrum of a Laplacian that was made before.
 
-    Use it to ask for ``laplacian.n_zero`` eigenpairs more than you need directions.
+    Use it if k depends on the number of components, ``laplacian.n_zero``.
+
+    Parameters
+    ----------
+    laplacian : GraphLaplacian
+        The Laplacian of a graph.
+    k, gamma, rng, progress
+        As in `spectrum`.
     """
     gamma = check_float("gamma", gamma, minimum=0, below=1)
     generator = make_generator(rng)
