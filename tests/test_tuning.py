@@ -19,7 +19,7 @@ from eigenoptions.options.tuning import (
     walk_together,
 )
 from eigenoptions.options.walks import make_tables, visit_states
-from reproduction.exploration import measure
+from reproduction.exploration import measure_map
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +134,7 @@ def test_resolve_exploration_keeps_what_is_given_and_needs_no_table(rooms):
 
 
 def test_the_reproduction_measures_what_it_compares():
-    rows = measure("open 12x12", n_walks=3)
+    rows = measure_map("open 12x12", n_walks=3)
     assert [row["options"] for row in rows] == [8, 16, 32, 64]
     assert all(0 < row["ratio"] < 1 and 0 < row["exact"] < 1 for row in rows)
 
