@@ -169,6 +169,22 @@ def make_claim(
     )
 
 
+def count_verdicts(claims: Sequence[Finding]) -> str:
+    """How many claims have each verdict, as text.
+
+    >>> upheld = Finding(tests=[True], measured="")
+    >>> upheld_in_part = Finding(tests=[True, False], measured="")
+    >>> count_verdicts([upheld, upheld_in_part])
+    'holds 1, partly 1'
+    """
+    counts = []
+    for verdict in VERDICTS:
+        n = sum(claim.verdict == verdict for claim in claims)
+        if n:
+            counts.append(f"{verdict} {n}")
+    return ", ".join(counts) or "none"
+
+
 def at_least(tests: Iterable[bool | None], count: float) -> bool | None:
     """Whether at least `count` tests are passed; None if undecided ones decide it.
 

@@ -1,40 +1,39 @@
-"""The report: claims, figures and tables in one self-contained HTML page.
+"""The report: a page about all experiments, their tables as CSV, and their verdicts.
 
-The data are beside it as CSV, and the verdicts as ``results.json``.
+What the page says about one experiment is a chapter, which is kept in the folder.
 """
 
 from __future__ import annotations
 
 import io
 import json
-import platform
 import sys
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import joblib
 import matplotlib
-import pandas as pd
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
-from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from eigenoptions import __version__
 from eigenoptions.options.files import write_atomically
 from eigenoptions.plots.style import STYLE
-from reproduction import thresholds
-from reproduction.claims import VERDICTS, Claim, Finding
+from reproduction.claims import Claim, count_verdicts
 from reproduction.experiment import FOLDER as EXPERIMENTS
 from reproduction.experiment import Block, Experiment
 from reproduction.lab import Data, Lab, hash_files, list_library_files
+from reproduction.page import (
+    Section,
+    name_place,
+    render_macro,
+    show_block,
+    write_page,
+)
 
 HERE = Path(__file__).parent
 
@@ -46,32 +45,6 @@ STORY = {
     "most-scenarios",
     "outperform-primitive",
 }
-
-
-@dataclass(frozen=True)
-class Section:
-    """A section of a page.
-
-    Attributes
-    ----------
-    name, title : str
-        The anchor, and the heading.
-    text : str, default=""
-        The first paragraph.
-    shown : sequence of Block
-        Paragraphs, tables, figures or markup.
-    claims : sequence of Claim
-        The claims that the section judges.
-    folded : mapping
-        Further blocks, which the reader may unfold, by their summary.
-    """
-
-    name: str
-    title: str
-    text: str = ""
-    shown: Sequence[Block] = ()
-    claims: Sequence[Claim] = ()
-    folded: Mapping[str, Sequence[Block]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -188,7 +161,7 @@ def write_report(
     write_atomically(folder / "results.json", text.encode())
 
     page = folder / "index.html"
-    header = _render(
+    header = render_macro(
         "header", quick=lab.quick, atari=lab.atari, missing=missing, summary=summary
     )
     write_page(
@@ -228,22 +201,6 @@ def summarize(chapters: Sequence[Chapter]) -> dict[str, Any]:
     }
 
 
-def count_verdicts(claims: Sequence[Finding]) -> str:
-    """How many claims have each verdict, as text.
-
-    >>> proved = Finding(tests=[True], measured="")
-    >>> open_ = Finding(tests=[True, False], measured="")
-    >>> count_verdicts([proved, open_])
-    'holds 1, partly 1'
-    """
-    counts = []
-    for verdict in VERDICTS:
-        n = sum(claim.verdict == verdict for claim in claims)
-        if n:
-            counts.append(f"{verdict} {n}")
-    return ", ".join(counts) or "none"
-
-
 def print_claims(claims: Sequence[Claim]) -> None:
     """Print a table of claims, and how many have each verdict."""
     table = Table("verdict", "claim", "measured", box=None, padding=(0, 2, 0, 0))
@@ -275,7 +232,7 @@ def make_section(outcome: Outcome) -> Section:
         source = "Beyond the paper"
         folded["Figure and numbers"] = [*figure, *notes]
     else:
-        source = f"The paper ({place(experiment.section)})"
+        source = f"The paper ({name_place(experiment.section)})"
         shown = figure
         if notes:
             folded["Our own analysis"] = notes
@@ -295,109 +252,6 @@ def make_section(outcome: Outcome) -> Section:
     )
 
 
-def write_page(
-    path: Path,
-    title: str,
-    sections: Sequence[Section],
-    *,
-    header: str = "",
-    rules: bool = False,
-) -> None:
-    """Write a self-contained page.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    title : str
-        Title of the page.
-    sections : sequence of Section
-        The sections; a list of all their claims, by section of the paper, comes first.
-    header : str, default=""
-        Markup below the title.
-    rules : bool, default=False
-        Whether the page ends with how claims are judged.
-    """
-    html = _render(
-        "page",
-        title=title,
-        sections=sections,
-        header=header,
-        claims=[(claim, section) for section in sections for claim in section.claims],
-        rules=rules,
-        css=Markup((HERE / "report.css").read_text()),
-    )
-    write_atomically(path, html.encode())
-
-
-def show_block(block: Block, title: str) -> Markup:
-    """HTML of a paragraph, a table with its caption, or a figure called `title`."""
-    if isinstance(block, Markup):
-        return block
-    if isinstance(block, Figure):
-        return show_figure(block, title)
-    if isinstance(block, pd.DataFrame):
-        return show_table(block)
-    if isinstance(block, tuple):
-        return Markup("").join(show_block(part, title) for part in block)
-    if block:
-        return Markup("<p>{}</p>").format(block)
-    return Markup("")
-
-
-def show_table(table: pd.DataFrame | None) -> Markup:
-    """HTML of a small table; numbers have three digits, or all before the point."""
-    if table is None or table.empty:
-        return Markup("")
-    html = table.rename_axis(columns=None).to_html(
-        index=False,
-        border=0,
-        classes="small",
-        na_rep="",
-        justify="unset",
-        float_format=_format_number,
-    )
-    return Markup(f'<div class="scroll">{html}</div>')
-
-
-def show_figure(figure: Figure, alt: str) -> Markup:
-    """HTML of a figure, as wide as the page allows but never too small to read."""
-    svg = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": "eigenoptions"}):
-        figure.savefig(svg, format="svg", metadata={"Date": None})
-    source = f"data:image/svg+xml;base64,{b64encode(svg.getvalue()).decode()}"
-
-    width = 72 * figure.get_figwidth()
-    size = f"width:{1.6 * width:.0f}px;min-width:{1.1 * width:.0f}px"
-    image = Markup(
-        '<figure><div class="sheet"><img alt="{}" style="{}" src="{}"></div></figure>'
-    )
-    return image.format(alt, size, source)
-
-
-def place(section: str) -> str:
-    """A section of the paper in words.
-
-    >>> place("4.2"), place("Appendix D")
-    ('Section 4.2', 'Appendix D')
-    """
-    if section[0].isalpha():
-        return section
-    return f"Section {section}"
-
-
-def versions() -> str:
-    """Versions of this library, of Python and of the main dependencies."""
-    packages = [f"{name} {version(name)}" for name in ("numpy", "scipy", "matplotlib")]
-    parts = [
-        f"eigenoptions {__version__}",
-        f"Python {platform.python_version()}",
-        *packages,
-        platform.platform(),
-    ]
-    return ", ".join(parts)
-
-
 def _list_facts(outcome: Outcome) -> Markup:
     """HTML of the settings, the time and the files of an experiment."""
     terms = {}
@@ -406,7 +260,7 @@ def _list_facts(outcome: Outcome) -> Markup:
     terms["computed in"] = f"{outcome.seconds:,.1f} s"
 
     files = [f"{outcome.experiment.name}-{name}.csv" for name in outcome.data]
-    return _render("facts", terms=terms, files=files)
+    return render_macro("facts", terms=terms, files=files)
 
 
 def _locate_chapter(lab: Lab, name: str) -> Path:
@@ -422,32 +276,3 @@ def _hash_shared_sources() -> str:
     own = [path for path in HERE.iterdir() if path.suffix in (".py", ".html", ".css")]
     shared = [*own, *HERE.glob("runs/*.py"), *HERE.glob("atari/*.py")]
     return hash_files([*list_library_files(), *sorted(shared)])
-
-
-def _format_number(number: float) -> str:
-    """Three digits, or all of those before the point."""
-    if abs(number) >= 100:
-        return f"{number:,.0f}"
-    return f"{number:#.3g}"
-
-
-def _render(part: str, **values: Any) -> Markup:
-    """Render a macro of the template."""
-    environment = Environment(
-        loader=FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    limits = {name: value for name, value in vars(thresholds).items() if name.isupper()}
-    environment.globals |= {
-        **limits,
-        "VERDICTS": VERDICTS,
-        "place": place,
-        "versions": versions,
-        "show_block": show_block,
-        "show_table": show_table,
-    }
-    macros = environment.get_template("report.html").module
-    return Markup(getattr(macros, part)(**values))

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,9 @@ import pytest
 
 import eigenoptions as eo
 from reproduction import __main__ as command
-from reproduction import claims, experiment, statistics, thresholds
 from reproduction import lab as laboratory
 from reproduction import report as reports
+from reproduction import thresholds
 from reproduction.claims import VERDICTS, Claim
 from reproduction.experiment import list_experiments, load_experiment
 from reproduction.experiments import (
@@ -38,14 +39,8 @@ from reproduction.experiments import (
     random_options,
 )
 from reproduction.lab import Lab, open_lab
-from reproduction.report import (
-    Outcome,
-    Section,
-    write_chapter,
-    write_page,
-    write_report,
-)
-from reproduction.runs import options
+from reproduction.page import Section, write_page
+from reproduction.report import Outcome, write_chapter, write_report
 from reproduction.runs.learning import learn
 from reproduction.runs.options import make_eigenoptions
 
@@ -199,7 +194,8 @@ def test_command_error_is_one_line():
 
 
 def test_examples_of_the_reproduction_hold():
-    for module in (claims, experiment, laboratory, reports, statistics, options):
+    for name in ("claims", "experiment", "lab", "page", "statistics", "runs.options"):
+        module = import_module(f"reproduction.{name}")
         assert doctest.testmod(module).failed == 0
 
 

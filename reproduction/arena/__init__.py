@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from eigenoptions._validation import check_choice
 from reproduction.lab import open_lab
-from reproduction.report import write_page
+from reproduction.page import write_page
 
 
 def main(arguments: Sequence[str]) -> None:

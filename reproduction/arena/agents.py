@@ -24,10 +24,10 @@ from eigenoptions.plots.style import STYLE
 from reproduction.arena.tables import train_table
 from reproduction.arena.tasks import MARKS, TASKS, make_task
 from reproduction.arena.training import DEEP_STEPS, train_deep
-from reproduction.claims import Claim, list_items
+from reproduction.claims import Claim, count_verdicts, list_items
 from reproduction.drawing import add_legend, draw_lines, make_graphs
 from reproduction.lab import Data, Lab
-from reproduction.report import Section, count_verdicts
+from reproduction.page import Section
 
 # The ways to explore, and the values of their own settings among which `tune` chooses.
 WAYS = {

@@ -30,7 +30,7 @@ from eigenoptions.options import OptionSet
 from reproduction.arena.domains import DOMAINS, make_domain
 from reproduction.arena.tasks import Rows, note_first_visits
 from reproduction.lab import Data, Lab
-from reproduction.report import Section
+from reproduction.page import Section
 
 NAMES, NONE, KEYS = methods(), "none", ["method", "domain"]
 QUICK_DOMAINS = ("four-rooms", "i-maze", "one-way", "costly")

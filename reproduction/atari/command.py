@@ -16,7 +16,8 @@ from reproduction.atari.settings import make_variants
 from reproduction.atari.study import run_study
 from reproduction.experiment import load_experiment
 from reproduction.lab import open_lab
-from reproduction.report import Outcome, Section, make_section, print_claims, write_page
+from reproduction.page import Section, write_page
+from reproduction.report import Outcome, make_section, print_claims
 
 SIZES = {
     "paper": "the paper's protocol in a small run",
