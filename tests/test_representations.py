@@ -73,7 +73,7 @@ def test_learned_representation_approaches_the_exact_one():
         (lambda: default_representation(RING, [-1.0], 1.3), "shape"),
         (lambda: default_representation(RING, -np.ones(5), 1e-6), "temperature"),
         (lambda: learn_representation([0, 5], [1, 2], 5), "states"),
-        (lambda: learn_representation([0], [1, 2], 5), "shape"),
+        (lambda: learn_representation([0], [1, 2], 5), "length"),
         (lambda: learn_representation([0], [1], 5, alpha=2.0), "alpha"),
     ],
 )

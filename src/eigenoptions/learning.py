@@ -155,10 +155,10 @@ class LearningRecord(Record):
         update = self.settings.get("update", "")
         runs = count_noun(n_runs, "run")
         episodes = count_noun(n_episodes, "episode")
-        last_return = self.returns[:, -1].mean()
+        mean_final_return = self.returns[:, -1].mean()
         return (
             f"LearningRecord(update={update!r}, {runs} of {episodes}: "
-            f"return {last_return:.2f} in the last)"
+            f"return {mean_final_return:.2f} in the last)"
         )
 
 

@@ -74,7 +74,7 @@ def add_chance_arguments(parser: ArgumentParser, default: str) -> None:
     """Add how often options are chosen and stopped; `default` says it in words."""
     parser.add_argument(
         "--option-chance",
-        type=_read_chance,
+        type=_parse_chance,
         metavar="P",
         help=(
             "probability that a decision is for an option; "
@@ -100,7 +100,8 @@ def add_json_argument(parser: ArgumentParser) -> None:
     )
 
 
-def _read_chance(text: str) -> float | str:
+def _parse_chance(text: str) -> float | str:
+    """A number or ``"auto"``; the library checks that it is a probability."""
     if text == "auto":
         return text
     try:

@@ -58,6 +58,7 @@ def _list_filled_rows(buffer: Any) -> IndexArray:
         return np.arange(position)
     rows = (np.arange(size) + position) % size
     if buffer.optimize_memory_usage:
-        # The next observation of the newest row overwrote the oldest one.
+        # The next observation of the newest row is stored in the oldest row, whose own
+        # observation is lost.
         return rows[1:]
     return rows

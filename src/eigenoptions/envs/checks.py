@@ -66,6 +66,7 @@ def _check_observations(
 ) -> None:
     """Raise ValueError unless observations are the numbers of the options' states."""
     if options.mdp.recognition is not None:
+        # The states are recognised from whatever the environment observes.
         return
     space = getattr(env, "single_observation_space", env.observation_space)
     are_states = (
@@ -75,7 +76,7 @@ def _check_observations(
         raise ValueError(
             f"these options act on the numbers of {options.n_states} states, but "
             f"observations are {space}: discover options on this environment, or pass "
-            "state=, a function to the state's number"
+            "state=, a function from an observation to its state's number"
         )
 
 

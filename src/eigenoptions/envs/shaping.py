@@ -61,32 +61,32 @@ class ShapedReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         else:
             self._potential = _make_function(potential, env)
         # The potential of the last observation.
-        self._last = 0.0
+        self._last_potential = 0.0
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Reset the environment."""
         obs, info = self.env.reset(seed=seed, options=options)
-        shown = obs
+        recognised = obs
         if self._recogniser is not None:
-            shown = self._recogniser.begin(self.env, obs)
-        self._last = self._evaluate(shown)
+            recognised = self._recogniser.begin(self.env, obs)
+        self._last_potential = self._compute_potential(recognised)
         return obs, info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take a step of the environment and shape its reward."""
         obs, reward, terminated, truncated, info = self.env.step(action)
-        shown = obs
+        recognised = obs
         if self._recogniser is not None:
-            shown = self._recogniser.follow(self.env, obs, int(action))
-        before = self._last
-        after = 0.0 if terminated else self._evaluate(shown)
-        self._last = after
+            recognised = self._recogniser.follow(self.env, obs, int(action))
+        before = self._last_potential
+        after = 0.0 if terminated else self._compute_potential(recognised)
+        self._last_potential = after
         shaped = float(reward) + self._gamma * after - before
         return obs, shaped, terminated, truncated, {**info, "unshaped_reward": reward}
 
-    def _evaluate(self, obs: Any) -> float:
+    def _compute_potential(self, obs: Any) -> float:
         """Return the potential of an observation, or of the key of a state.
 
         Raises ValueError where it is not finite.

@@ -53,12 +53,12 @@ def read_table(env: Any, table: Any, name: str) -> MDP:
     outcomes = _list_outcomes(table, n_actions)
     _check_states(outcomes, n_states, name)
 
-    first = _find_first_states(env, outcomes, n_states)
+    start_chance = _find_first_states(env, outcomes, n_states)
     has_moves = np.isin(np.arange(n_states), outcomes["before"])
-    last_moves, is_end = _find_ends(outcomes, first, has_moves)
+    last_moves, is_end = _find_ends(outcomes, start_chance, has_moves)
 
-    # Also what lies past the end of an episode: Taxi's drive after the delivery.
-    is_reached = _find_reached(outcomes, first)
+    # States past the end of an episode are not reached, as Taxi's after a delivery.
+    is_reached = _find_reached(outcomes, start_chance)
     n_missed = n_states - int(is_reached.sum())
     if n_missed:
         logger.info(
@@ -68,12 +68,13 @@ def read_table(env: Any, table: Any, name: str) -> MDP:
             n_states,
         )
 
-    acts = is_reached & ~is_end & has_moves
-    moves = outcomes[acts[outcomes["before"]]]
+    can_move = is_reached & ~is_end & has_moves
+    moves = outcomes[can_move[outcomes["before"]]]
     coords, legend = place_states(env, n_states)
     return MDP(
-        _build_transition(moves, ~acts, n_actions),
-        start=int(np.argmax(first)),
+        _build_transition(moves, ~can_move, n_actions),
+        # An MDP has one start: the most likely of them.
+        start=int(np.argmax(start_chance)),
         goal=_find_goal(last_moves, is_end),
         reward=_compute_mean_rewards(moves, n_states, n_actions),
         coords=coords,

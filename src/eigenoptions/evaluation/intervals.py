@@ -32,14 +32,17 @@ def mean_interval(
     -0.48 4.48
     """
     # SciPy's statistics take long to load, and few users need an interval.
-    from scipy.stats import t
+    from scipy import stats
 
     values = np.asarray(samples, dtype=float)
     n_samples = len(values)
+    if n_samples == 0:
+        raise ValueError("an interval needs at least one sample, got none")
     mean = values.mean(axis=0)
-    if n_samples < 2:
+    if n_samples == 1:
+        # One sample has no spread: curves of single runs are drawn without a band.
         return mean, mean
 
-    quantile = t.ppf((1 + confidence) / 2, n_samples - 1)
+    quantile = stats.t.ppf((1 + confidence) / 2, n_samples - 1)
     half_width = quantile * values.std(axis=0, ddof=1) / np.sqrt(n_samples)
     return mean - half_width, mean + half_width

@@ -173,14 +173,16 @@ def _check_shape(purpose: Purpose, n_states: int) -> None:
 
 def _stack_potentials(purposes: Sequence[Purpose]) -> FloatArray:
     """Return potentials ``(S, m)``, one column per purpose."""
+    # Columns next to each other in memory, because sweeps read whole rows of states.
     potentials = np.array([purpose.potential for purpose in purposes]).T.copy()
+
+    # Differences of larger numbers overflow. Written so that nan is refused, too.
     largest = np.abs(potentials).max(axis=0)
-    # Written so that nan is refused, too.
     if not largest.max() < 1e300:
         label = purposes[int(largest.argmax())].label
         raise ValueError(
-            f"the potential of purpose {label!r} must be below 1e300, "
-            f"got {largest.max()}"
+            f"the potential of purpose {label!r} must be finite and below 1e300 in "
+            f"size, got {largest.max()}"
         )
     return potentials
 

@@ -404,7 +404,7 @@ def _measure_walks(
 def measure_first_visits(
     tables: tuple[Moves, Choices], targets: BoolArray, limit: int, seed: Sequence[int]
 ) -> tuple[float, int]:
-    """Walk from a random state until all states were visited.
+    """Walk from a random target state until all targets were visited.
 
     Parameters
     ----------
@@ -429,8 +429,11 @@ def measure_first_visits(
     start = int(generator.choice(np.flatnonzero(targets)))
     walk_seed = int(generator.integers(2**63))
 
+    # The walk marks in `touched` what it visits; states that do not count are marked.
     touched = (~targets).astype(np.uint8)
-    total, steps = visit_states(tables, start, walk_seed, touched, limit)
+    sum_of_visits, steps = visit_states(tables, start, walk_seed, touched, limit)
+
+    # A missed state is worse than one that was visited at the last moment.
     n_missed = int((touched == 0).sum())
     n_others = int(targets.sum()) - 1
-    return (total + 3.0 * limit * n_missed) / n_others, steps
+    return (sum_of_visits + 3.0 * limit * n_missed) / n_others, steps

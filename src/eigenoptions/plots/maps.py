@@ -431,9 +431,14 @@ def _draw_moves(ax: Axes, cells: NDArray[np.int64], moves: NDArray[np.int64]) ->
 
 
 def _draw_large_option(
-    ax: Axes, mdp: MDP, option: Option, cmap: str | Colormap | None
+    ax: Axes,
+    mdp: MDP,
+    option: Option,
+    cmap: str | Colormap | None,
+    max_rings: int = 200,
 ) -> None:
     """Draw an option of a large map: colours, and marks where it terminates."""
+    # The potential of a single goal is one bright cell: its value shows the way there.
     potential = option.purpose.potential
     if potential is None or option.goal is not None:
         draw_values(ax, mdp, option.value, cmap=cmap)
@@ -441,11 +446,12 @@ def _draw_large_option(
         draw_values(ax, mdp, potential, cmap=cmap)
 
     ends = _check_cells(mdp)[option.termination]
-    if len(ends) <= 200:
+    if len(ends) <= max_rings:
         _draw_rings(ax, ends, size=5.0, width=1.2)
     else:
+        # More rings would hide the map: one pixel each.
         rows, columns = ends.T
-        ax.plot(columns, rows, ",", color=RED)
+        ax.plot(columns, rows, marker=",", linestyle="none", color=RED)
 
 
 def _draw_rings(ax: Axes, cells: NDArray[np.int64], size: float, width: float) -> None:

@@ -123,7 +123,7 @@ def learn_representation(
     """
     n_states = _check_size(n_states)
     alpha = check_float("alpha", alpha, above=0, maximum=1)
-    transitions = _check_transitions(before, after, n_states).tolist()
+    transitions = _pair_states(before, after, n_states).tolist()
     gamma = check_float("gamma", gamma, minimum=0, below=1)
     sweeps = check_int("sweeps", sweeps)
     if begin is None:
@@ -188,16 +188,23 @@ def _check_size(n_states: int, maximum: int = 4_000) -> int:
     )
 
 
-def _check_transitions(
-    before: ArrayLike, after: ArrayLike, n_states: int
-) -> IntegerArray:
-    """Pairs ``(N, 2)`` of states."""
-    pairs = np.stack([np.ravel(before), np.ravel(after)], axis=1)
-    is_integer = pairs.dtype.kind in "iu"
-    if not is_integer or (pairs < 0).any() or (pairs >= n_states).any():
+def _pair_states(before: ArrayLike, after: ArrayLike, n_states: int) -> IntegerArray:
+    """Pairs ``(N, 2)`` of states; ValueError for what is no state."""
+    states_before = np.ravel(before)
+    states_after = np.ravel(after)
+    if len(states_before) != len(states_after) or not len(states_before):
+        raise ValueError(
+            "before and after must have one length, at least 1, "
+            f"got {len(states_before)} and {len(states_after)}"
+        )
+    pairs = np.stack([states_before, states_after], axis=1)
+    if pairs.dtype.kind not in "iu":
+        raise ValueError(f"before and after must be integers, got {pairs.dtype}")
+    is_wrong = ((pairs < 0) | (pairs >= n_states)).any(axis=1)
+    if is_wrong.any():
         raise ValueError(
             f"before and after must be states in 0..{n_states - 1}, "
-            f"got {pairs[:3].tolist()}"
+            f"got {pairs[is_wrong][0].tolist()}"
         )
     return pairs
 
