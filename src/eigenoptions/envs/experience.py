@@ -1,8 +1,8 @@
 """What an agent has seen, and where it goes next.
 
 `Experience` holds the table that grows, the key and one observation of each state, and
-all steps. A `Walker` is one agent in it: it follows an episode, adds what happens to the
-experience, and chooses the next action to the unknown. `Explorer` has one walker, a
+all steps. A `Walker` is one agent in it: it follows an episode, adds what happens to
+the experience, and chooses the next action to the unknown. `Explorer` has one walker, a
 vector of environments has several in one experience.
 """
 
@@ -408,7 +408,7 @@ class Walker:
         self._is_first = True
         # How often the way was lost since the last try.
         self._n_lost = 0
-        # The way to an untried action, and whether it was taken since the episode began.
+        # The way to an untried action, and whether the episode began with it.
         self._path = Path([], -1)
         self._began_with_episode = True
 

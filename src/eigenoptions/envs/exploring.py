@@ -2,8 +2,8 @@
 
 An untried action of a known state leads to the unknown (`options.unknown`). The walk
 follows the option to it, and derives this option anew after each try, new state or
-surprise. What it returns is the table so far and all steps: data for agents, and a table
-for `discover`.
+surprise. What it returns is the table so far and all steps: data for agents, and a
+table for `discover`.
 """
 
 from __future__ import annotations
@@ -216,8 +216,8 @@ def explore(
     until : str or callable, default=None
         When to stop before. ``"reward"``: when a reward above the most frequent one was
         received, or, where every step costs the same, when an episode ended; from the
-        20th step on. ``"known"``: when nothing within reach is untried. Or a function of
-        `Found`, which is asked every 100 steps. None: never.
+        20th step on. ``"known"``: when nothing within reach is untried. Or a function
+        of `Found`, which is asked every 100 steps. None: never.
     key : str or callable, default=None
         How states are recognised. None: by the observation, and for MiniGrid and BabyAI
         by their true state. ``"observation"``: also there by the observation, which is
@@ -305,7 +305,7 @@ def _attach_found(error: BaseException, explorer: Explorer) -> None:
 
 
 def make_single_env(env: Explorable) -> gym.Env[Any, Any]:
-    """Return the environment of an id, a function, an MDP, or the environment itself."""
+    """Return the environment of an id, a function or an MDP, or one as it is."""
     if isinstance(env, MDP):
         return MazeEnv(env)
     if not isinstance(env, gym.Env) and callable(env):

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 class ExploringSpace(Discrete):
     """``Discrete(n)`` whose samples are the next actions to the unknown.
 
-    It is equal to the `Discrete` of the same size. A copy from a file or another process
-    does not know the environment: its samples are uniform.
+    It is equal to the `Discrete` of the same size. A copy from a file or another
+    process does not know the environment: its samples are uniform.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def _refuse_several(space: ExploringSpace, n: int = 1) -> MultiDiscrete:
     """Return the space of a vector of one environment; several need one table."""
     if n > 1:
         raise ValueError(
-            f"Exploring stands in each of {n} environments of a vector, where each would "
+            f"Exploring stands in each of {n} environments of a vector, and each would "
             "learn a table of its own: wrap the vector instead, ExploringVector(envs)"
         )
     return MultiDiscrete(np.full(1, space.n))

@@ -50,7 +50,8 @@ class Exploring(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     >>> env = Exploring(eo.envs.MazeEnv("four-rooms"))
     >>> obs, info = env.reset(seed=0)
     >>> for _ in range(300):
-    ...     obs, reward, terminated, truncated, info = env.step(env.action_space.sample())
+    ...     action = env.action_space.sample()
+    ...     obs, reward, terminated, truncated, info = env.step(action)
     ...     if terminated or truncated:
     ...         obs, info = env.reset()
     >>> len(env.found.seen) > 75

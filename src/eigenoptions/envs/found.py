@@ -80,8 +80,8 @@ class Log(NamedTuple):
 class Found(Record):
     """What `explore` found: the table so far, and all steps. Its arrays are read-only.
 
-    States have the numbers of `mdp`. Numbered observations keep theirs; other states are
-    numbered in the order of their first visit.
+    States have the numbers of `mdp`. Numbered observations keep theirs; other states
+    are numbered in the order of their first visit.
 
     Parameters
     ----------
@@ -367,7 +367,8 @@ def make_found(
         seen = np.array(keys, dtype=np.int64) - low
         if seen.min() < 0 or seen.max() >= n_states:
             raise ValueError(
-                f"{about.name} has observations outside of its space: correct that space"
+                f"{about.name} has observations outside of its space: correct that "
+                "space"
             )
         states = range(low, low + n_states)
 
