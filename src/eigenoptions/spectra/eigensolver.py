@@ -300,8 +300,8 @@ class _Residuals:
     def compute(self, values: FloatArray, vectors: FloatArray) -> FloatArray:
         """Residuals ``(S, m)`` of values ``(m,)`` and vectors ``(S, m)``."""
         X = np.ascontiguousarray(vectors)
-        product, product_rest = self._multiply_difference(X)
         target, target_rest = self._multiply_mass(X, values)
+        product, product_rest = self._multiply_difference(X)
         residual, residual_error = _subtract_exactly(product, target)
         residual += residual_error + (product_rest - target_rest)
         return residual
