@@ -377,8 +377,8 @@ def walk_one_by_one(
         times[i, :half] = _measure_walks(tables[i], targets, limit, seed, range(half))
 
     best = _find_best(times)
-    others = range(half, 2 * half)
-    times[best, half:] = _measure_walks(tables[best], targets, limit, seed, others)
+    second_half = range(half, 2 * half)
+    times[best, half:] = _measure_walks(tables[best], targets, limit, seed, second_half)
     if times[best, half:].mean() > limit / 2 and mdp.n_states <= 100_000:
         # A few options see more at first, and then reach a plateau. A walk this short
         # does not tell.
