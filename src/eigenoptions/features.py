@@ -357,17 +357,17 @@ class Raw(FeatureMap):
         rows = flatten_observations(obs)
         if self.low is None:
             return rows
-        low, extent = self._bounds
+        low, extent = self._low_and_width
         return _scale_to_unit(rows, low, extent)
 
     @cached_property
-    def _bounds(self) -> tuple[FloatArray, FloatArray]:
+    def _low_and_width(self) -> tuple[FloatArray, FloatArray]:
         """The arrays `low` and ``high - low`` ``(D,)``."""
         low = np.array(self.low)
         if len(low) > self.max_features:
             raise ValueError(
                 f"{len(low)} features are more than {self.max_features}: "
-                "pass a function that makes fewer"
+                "pass features=, a function that makes fewer"
             )
         return low, np.array(self.high) - low
 
@@ -424,11 +424,11 @@ class BoundedMap(FeatureMap):
     def __call__(self, obs: ArrayLike) -> Any:
         """Map observations ``(N, ...)`` to features ``(N, d)``."""
         rows = flatten_observations(obs)
-        low, extent = self._bounds
+        low, extent = self._low_and_width
         return self._map(_scale_to_unit(rows, low, extent))
 
     @cached_property
-    def _bounds(self) -> tuple[FloatArray, FloatArray]:
+    def _low_and_width(self) -> tuple[FloatArray, FloatArray]:
         """The arrays `low` and ``high - low`` ``(D,)``."""
         if self.n_features > self.max_features:
             settings = " or ".join(self.defaults[-1])

@@ -286,14 +286,14 @@ class OptionsDQN(DQN):
 def prefer_actions(agent: BaseAlgorithm, option_chance: float = 0.05) -> None:
     """Let an agent begin with primitive actions.
 
-    A network that knows nothing would choose among all alike. Call this before `learn`.
+    An untrained network chooses actions and options alike. Call this before `learn`.
 
     PPO, A2C and MaskablePPO explore by their own policy: the biases of the action
-    logits are set so that all options together have probability `option_chance` where
-    all are available, up to the agent's small initial weights. DQN explores by
-    ``OptionsWrapper(option_chance=...)``: here every option begins with the mean value
-    of the actions, so that the greedy choice is an action; `OptionsDQN` does this
-    itself.
+    logits are set so that all options together have about the probability
+    `option_chance` where all are available (initial weights are small, not zero). DQN
+    explores by ``OptionsWrapper(option_chance=...)``: here every option begins with the
+    mean value of the primitive actions, which is never above their largest, so that the
+    greedy choice is a primitive action; `OptionsDQN` does this itself.
 
     Parameters
     ----------
@@ -312,8 +312,8 @@ def prefer_actions(agent: BaseAlgorithm, option_chance: float = 0.05) -> None:
         )
 
     if hasattr(agent, "q_net") and hasattr(agent, "q_net_target"):
-        _set_option_values(agent.q_net, n_primitive)
-        _set_option_values(agent.q_net_target, n_primitive)
+        _set_option_values_to_mean(agent.q_net, n_primitive)
+        _set_option_values_to_mean(agent.q_net_target, n_primitive)
     elif hasattr(agent.policy, "action_net"):
         action_net: Any = agent.policy.action_net
         bias = action_net.bias
@@ -328,7 +328,7 @@ def prefer_actions(agent: BaseAlgorithm, option_chance: float = 0.05) -> None:
         )
 
 
-def _set_option_values(network: torch.nn.Module, n_primitive: int) -> None:
+def _set_option_values_to_mean(network: torch.nn.Module, n_primitive: int) -> None:
     """Give every option the mean value of the actions."""
     linear_layers = [
         layer for layer in network.modules() if isinstance(layer, torch.nn.Linear)

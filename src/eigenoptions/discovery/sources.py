@@ -201,7 +201,7 @@ def _search_states(
 
     if is_array_space(space):
         logger.info(
-            "%s is sampled, since it has no table and cannot be explored: %s",
+            "%s is sampled, since it has no table and cannot be searched: %s",
             name,
             problem,
         )
@@ -210,13 +210,16 @@ def _search_states(
         if isinstance(problem, ValueError):
             raise problem
         raise ValueError(problem)
-    part = explore(env, max_states, progress=progress).mdp
+
+    # The search found too many states. As many steps of `explore` see the better part.
+    n_steps = max_states
+    part = explore(env, n_steps, progress=progress).mdp
     logger.warning(
         "%s has more than %d states: options are of the %d that explore found in %d "
         "steps; found = explore(env, steps) and discover(found) take more",
         name,
         max_states,
         part.n_states,
-        max_states,
+        n_steps,
     )
     return part

@@ -235,6 +235,8 @@ def _expand_states(
     """
     found = _Found(numbers={first_key: 0})
     queue = deque([(0, start)])
+    # Not all numbered states are queued: one that was first met where an episode ended
+    # is expanded only when it is met again while the episode goes on.
     queued = {0}
     while queue and not found.is_full:
         state, saved = queue.popleft()

@@ -111,7 +111,7 @@ class HittingSystem:
 
     @cached_property
     def effects(self) -> tuple[csr_array, csr_array, FloatArray]:
-        """What the options do from each state: q, T and c, as `follow_options` says."""
+        """Passes, ends and steps of the options: see `follow_options`."""
         behaviour = self.behaviour
         n_states = len(behaviour.states)
         if n_states > _MAX_STATES:

@@ -53,11 +53,13 @@ def draw_landscape(
     left, bottom = np.asarray(low, dtype=float)
     right, top = np.asarray(high, dtype=float)
 
-    # Heights on a grid of points, above and below their median.
+    # Heights on a grid of points. A potential has no zero of its own, so half of the
+    # picture lies above the middle of the colours and half below.
     x, y = np.meshgrid(np.linspace(left, right, 101), np.linspace(bottom, top, 101))
-    points = np.stack([x.ravel(), y.ravel()], axis=1)
-    heights = np.asarray(potential(points), dtype=float).reshape(x.shape)
+    grid_points = np.stack([x.ravel(), y.ravel()], axis=1)
+    heights = np.asarray(potential(grid_points), dtype=float).reshape(x.shape)
     heights = heights - np.median(heights)
+    # A constant function has no range: any positive limit will do.
     limit = float(np.abs(heights).max()) or 1.0
 
     ax.imshow(

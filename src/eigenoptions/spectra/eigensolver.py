@@ -52,7 +52,7 @@ def find_smallest_eigenpairs(
     laplacian : GraphLaplacian
         The Laplacian of a graph.
     k : int
-        How many eigenvalues there must be at least.
+        Smallest number of eigenvalues to find.
     rng : Generator
         Draws the start vector of the iteration.
     progress : callable or None, default=None
@@ -70,6 +70,7 @@ def find_smallest_eigenpairs(
     if n_states >= MIN_SPARSE_STATES:
         eigenpairs = _solve_sparse(laplacian, k, rng, progress)
 
+    # The graph is small, or the iteration did not converge.
     if eigenpairs is None:
         if n_states > MAX_DENSE_STATES:
             raise ValueError(
@@ -78,7 +79,7 @@ def find_smallest_eigenpairs(
                 "ask for fewer, or narrow the range of weights and degrees"
             )
         eigenpairs = _solve_dense(laplacian, k)
-    return _correct(laplacian, eigenpairs)
+    return _correct_eigenpairs(laplacian, eigenpairs)
 
 
 def _solve_dense(laplacian: GraphLaplacian, k: int) -> _Eigenpairs:
@@ -225,7 +226,7 @@ def _count_below(L: csr_array, low: float, high: float) -> int | None:
     return None
 
 
-def _correct(
+def _correct_eigenpairs(
     laplacian: GraphLaplacian,
     eigenpairs: _Eigenpairs,
     *,
@@ -323,9 +324,14 @@ class _Residuals:
 
 
 def _round_to_leading_bits(x: FloatArray) -> FloatArray:
-    """`x` rounded to 25 bits of its largest entry."""
-    # Doubles of the size of this number are multiples of the unit to round to. So the
-    # sum is rounded to it, and the difference is exact.
+    """`x` rounded to 25 bits of its largest entry.
+
+    A product of two such numbers has 50 bits, so a double holds it exactly.
+    """
+    # A double has 52 bits behind its leading one. Doubles of the size of `large`, which
+    # is 27 bits above the largest entry, are multiples of its 25th bit. So the sum is
+    # rounded to that bit, and the difference is exact. The factor 1.5 keeps the sum
+    # with a negative entry in the same range of doubles.
     exponent = np.ceil(np.log2(np.abs(x).max()))
     large = 1.5 * 2.0 ** (exponent + 27)
     rounded: FloatArray = (x + large) - large

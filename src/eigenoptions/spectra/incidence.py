@@ -138,7 +138,7 @@ def incidence(transitions: Batches, features: FeatureFunction) -> csr_array:
     [[2.0, -2.0, 0.0], [-2.0, 4.0, -2.0], [0.0, -2.0, 2.0]]
     """
     T = Incidence()
-    for phi, phi_next in _compute_features(transitions, features):
+    for phi, phi_next in _iterate_feature_pairs(transitions, features):
         T.add(phi, phi_next)
     return T.rows
 
@@ -178,7 +178,7 @@ def feature_spectrum(
     """
     T = Incidence()
     moments = _Moments()
-    for phi, phi_next in _compute_features(transitions, features):
+    for phi, phi_next in _iterate_feature_pairs(transitions, features):
         T.add(phi, phi_next)
         if whiten:
             moments.add(phi)
@@ -345,7 +345,7 @@ def find_principal_axes(
     return variances[is_kept], axes[:, is_kept]
 
 
-def _compute_features(
+def _iterate_feature_pairs(
     transitions: Batches, features: FeatureFunction
 ) -> Iterator[tuple[Any, Any]]:
     """Features ``(N, d)`` before and after the transitions of each batch."""

@@ -37,6 +37,7 @@ def serve_studio(
         with server, suppress(KeyboardInterrupt):
             print(f"{address}  (Ctrl-C ends it)", flush=True)
             if open_browser:
+                # The server listens already: the request waits until it is served.
                 webbrowser.open(address)
             server.serve_forever()
 
