@@ -14,6 +14,7 @@ from gymnasium.wrappers import TimeLimit
 
 import eigenoptions as eo
 from eigenoptions.envs import (
+    FixedSeed,
     MazeEnv,
     OptionsVectorSpace,
     OptionsVectorWrapper,
@@ -264,6 +265,29 @@ def test_stop_chance_ends_sampled_options_only() -> None:
             assert abs(share - 0.25) < 5 * np.sqrt(0.25 * 0.75 / len(durations))
         else:
             assert set(durations) == {50}
+
+
+def test_poses_are_reckoned_in_each_environment() -> None:
+    def make() -> gym.Env[Any, Any]:
+        return FixedSeed(gym.make("minigrid:MiniGrid-Empty-5x5-v0"), 0)
+
+    found = eo.explore(make(), 2000, key="pose", seed=0, rng=0)
+    options = eo.discover(found, n_options=2)
+    paths = np.random.default_rng(0).integers(3, size=(2, 60))
+    envs = wrap(SyncVectorEnv([make] * 2), options)
+    singles = [OptionsWrapper(make(), options, option_chance=0.05) for _ in range(2)]
+    _, infos = envs.reset(seed=0)
+    single_infos = [env.reset(seed=0)[1] for env in singles]
+    for actions in paths.T:
+        masks = [info["action_mask"] for info in single_infos]
+        np.testing.assert_array_equal(infos["action_mask"], masks)
+        *_, infos = envs.step(actions)
+        for i, env in enumerate(singles):
+            if infos["duration"][i] == 0:
+                # The step after an end was a reset.
+                _, single_infos[i] = env.reset()
+            else:
+                *_, single_infos[i] = env.step(int(actions[i]))
 
 
 def test_reset_mask_ends_the_options_of_some_environments(

@@ -8,6 +8,7 @@ the agent keeps its own observations.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -78,6 +79,13 @@ class StateReader:
             self._recogniser = make_recogniser(self.recognition["by"])
             keys = self.mdp.states or ()
             self._numbers = {key: number for number, key in enumerate(keys)}
+
+    def make_twin(self) -> StateReader:
+        """Return a reader for another environment, which follows its own episodes."""
+        twin = copy.copy(self)
+        if self.recognition:
+            twin._recogniser = make_recogniser(self.recognition["by"])
+        return twin
 
     @property
     def looks_inside(self) -> bool:

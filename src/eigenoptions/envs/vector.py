@@ -112,6 +112,7 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
             self.n_primitive, n_options, self.num_envs, self.option_chance
         )
         self._single_envs = self._find_single_envs()
+        self._single_readers = [self._reader.make_twin() for _ in self._single_envs]
 
         # The action of every option at the last observations.
         self._option_actions: IntegerArray = np.empty(
@@ -192,10 +193,10 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
         self._check_shape("truncated", truncated)
 
         is_live, is_last = self._find_ends(terminated, truncated)
+        is_first = ~is_live
         if self.autoreset == AutoresetMode.SAME_STEP:
-            self._update_options(obs, is_first=is_last)
-        else:
-            self._update_options(obs, is_first=~is_live)
+            is_first = is_last
+        self._update_options(obs, is_first, primitive_actions)
         self._advance_decisions(rewards, is_live, is_last)
 
         is_complete = is_live & (self._gather("action") < 0)
@@ -306,17 +307,23 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
         """Return ``(n_envs,)`` an attribute of every decision."""
         return np.array([getattr(decision, name) for decision in self._decisions])
 
-    def _update_options(self, obs: Any, is_first: BoolArray) -> None:
+    def _update_options(
+        self, obs: Any, is_first: BoolArray, actions: IntegerArray | None = None
+    ) -> None:
         """Note new observations, and find the action of every option at them.
 
-        `is_first` marks the first observations of episodes.
+        `is_first` marks the first observations of episodes. The `actions` led to the
+        others; None after a reset, where the others are unchanged.
         """
         input_before = self._input
         self._obs = obs
         self._input = obs if self.state is None else self.state(obs)
 
         if isinstance(self.options, OptionSet):
-            self._input = self._read_states(self.options.n_states, is_first)
+            if self._reader.recognition:
+                self._input = self._recognise_states(input_before, is_first, actions)
+            else:
+                self._input = self._read_states(self.options.n_states)
             self._check_moves(input_before, is_first)
             policy = self.options.policy[:, self._input]
             # States outside of the part that the options know have number -1.
@@ -330,15 +337,27 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
                 rows.append([policy.act(option_input) for policy in self._policies])
             self._option_actions = np.array(rows)
 
-    def _read_states(self, n_states: int, is_first: BoolArray) -> IntegerArray:
-        """Return ``(n_envs,)`` the present states of the options' table."""
-        if self._reader.recognition:
-            numbers = []
-            for i, env in enumerate(self._single_envs):
-                single_obs = index_obs(self._obs, i)
-                numbers.append(self._reader.read(env, single_obs, is_first[i]))
-            return np.array(numbers)
+    def _recognise_states(
+        self,
+        states_before: IntegerArray | None,
+        is_first: BoolArray,
+        actions: IntegerArray | None,
+    ) -> IntegerArray:
+        """Return ``(n_envs,)`` the present states by their keys."""
+        states = np.zeros(self.num_envs, dtype=np.int64)
+        for i, reader in enumerate(self._single_readers):
+            env = self._single_envs[i]
+            single_obs = index_obs(self._obs, i)
+            if is_first[i]:
+                states[i] = reader.read(env, single_obs, is_first=True)
+            elif actions is not None:
+                states[i] = reader.read(env, single_obs, action=int(actions[i]))
+            elif states_before is not None:
+                states[i] = states_before[i]
+        return states
 
+    def _read_states(self, n_states: int) -> IntegerArray:
+        """Return ``(n_envs,)`` the numbers of states that the environments observe."""
         states = np.array(self._input)
         last = n_states - 1
         are_integers = states.shape == (self.num_envs,) and states.dtype.kind in "iu"
