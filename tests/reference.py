@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
+from typing import Any
 
 import networkx as nx
 import numpy as np
 
-# Learning (Section 4.3)
-# -------------------------------------------------------------------------------------
+# Random numbers
 
 
 def splitmix(seed):
@@ -24,6 +26,38 @@ def mix(z):
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) % 2**64
     return z ^ (z >> 31)
+
+
+def happens(number, probability):
+    """Whether an event of this probability happens; decided by the high 32 bits."""
+    return (number >> 32) / 2**32 < probability
+
+
+def draw_item(number, items):
+    """One of several items, all equally likely; decided by the low 32 bits."""
+    low_bits = number % 2**32
+    return items[low_bits * len(items) // 2**32]
+
+
+def draw_successor(mdp, state, action, numbers):
+    """Where an action leads; a certain move takes no random number."""
+    table = mdp.transition
+    row = state * mdp.n_actions + action
+    successors = table.indices[table.indptr[row] : table.indptr[row + 1]]
+    probabilities = table.data[table.indptr[row] : table.indptr[row + 1]]
+    if len(successors) == 1:
+        return int(successors[0])
+
+    uniform = (next(numbers) >> 11) / 2**53
+    total = 0.0
+    for successor, probability in zip(successors, probabilities, strict=True):
+        total += float(probability)
+        if uniform < total:
+            return int(successor)
+    return int(successors[-1])
+
+
+# Learning (Section 4.3)
 
 
 def learn(
@@ -44,92 +78,179 @@ def learn(
     """One run of `q_learning` with lists and loops.
 
     Gives returns, learning returns, steps, evaluation steps and values.
-
-    A choice is a number: primitive action c < A, else option c - A.
     """
-    S, A = mdp.n_states, mdp.n_actions
-    policy = [[int(a) for a in row] for row in policy]
-    table, numbers, over_options = mdp.transition, splitmix(seed), update != "action"
-    q = [[0.0] * (A + (len(policy) if over_options else 0)) for _ in range(S)]
+    learner = Learner(
+        mdp=mdp,
+        policy=[[int(action) for action in row] for row in policy],
+        update=update,
+        max_steps=max_steps,
+        alpha=alpha,
+        gamma=gamma,
+        option_chance=option_chance,
+        stop_chance=stop_chance,
+        numbers=splitmix(seed),
+    )
 
-    def available(s):
-        return [A + o for o in range(len(policy)) if policy[o][s] >= 0]
-
-    def draw(x, choices):
-        return choices[(x % 2**32) * len(choices) // 2**32]
-
-    def best(s):
-        return max(
-            q[s][c] for c in [*range(A), *(available(s) if over_options else [])]
-        )
-
-    def choose(s, random, learning):
-        """A choice, and whether it was drawn at random."""
-        x = next(numbers)
-        greedy = (
-            random < 1 and (over_options or best(s) > 0) and (x >> 32) / 2**32 >= random
-        )
-        if greedy:
-            choices = [*range(A), *(available(s) if over_options else [])]
-            ties = [c for c in choices if q[s][c] == best(s)]
-            return draw(x, [c for c in ties if c < A] or ties), False
-        options = available(s) if over_options or learning else []
-        if option_chance is None:
-            return draw(x, [*range(A), *options]), True
-        if over_options or (learning and random < 1):
-            x = mix(x)
-        takes_option = options and (x >> 32) / 2**32 < option_chance
-        return draw(x, options if takes_option else list(range(A))), True
-
-    def step(s, a):
-        low, high = table.indptr[s * A + a], table.indptr[s * A + a + 1]
-        if high - low == 1:
-            return int(table.indices[low])
-        u, total = (next(numbers) >> 11) / 2**53, 0.0
-        for r in range(low, high):
-            total += float(table.data[r])
-            if u < total:
-                return int(table.indices[r])
-        return int(table.indices[high - 1])
-
-    def continues(c, s):
-        return c >= A and policy[c - A][s] >= 0
-
-    def run_episode(random, learning):
-        s, taken, runs = mdp.start, 0, False
-        while taken < max_steps and s != mdp.goal:
-            if not runs:
-                c, drawn = choose(s, random, learning)
-                origin, gain, discount = s, 0.0, 1.0
-            a = c if c < A else policy[c - A][s]
-            t = step(s, a)
-            taken += 1
-            reward = 1.0 if t == mdp.goal else 0.0
-            gain, discount = gain + discount * reward, discount * gamma
-            runs = continues(c, t)
-            if runs and drawn and learning and stop_chance > 0:
-                runs = (next(numbers) >> 32) / 2**32 >= stop_chance
-            if learning and update == "action":
-                q[s][a] += alpha * (reward + gamma * best(t) - q[s][a])
-            elif learning and update == "intra-option":
-                targets = {a: best(t)}
-                for o in available(s):
-                    if policy[o - A][s] == a:
-                        targets[o] = q[t][o] if continues(o, t) else best(t)
-                for o, rest in targets.items():
-                    q[s][o] += alpha * (reward + gamma * rest - q[s][o])
-            elif learning and (t == mdp.goal or taken == max_steps or not runs):
-                rest = q[t][c] if continues(c, t) else best(t)
-                q[origin][c] += alpha * (gain + discount * rest - q[origin][c])
-            s = t
-        return float(s == mdp.goal), taken
-
-    learned, evaluated = [], []
+    learned = []
+    evaluated = []
     for _ in range(episodes):
-        learned.append(run_episode(explore, learning=True))
-        evaluated.append(run_episode(epsilon, learning=False))
-    learned, evaluated = np.array(learned), np.array(evaluated)
-    return evaluated[:, 0], learned[:, 0], learned[:, 1], evaluated[:, 1], np.array(q)
+        learned.append(learner.run_episode(explore, is_learning=True))
+        evaluated.append(learner.run_episode(epsilon, is_learning=False))
+
+    learning_returns, learning_steps = np.array(learned).T
+    returns, evaluation_steps = np.array(evaluated).T
+    values = np.array(learner.q)
+    return returns, learning_returns, learning_steps, evaluation_steps, values
+
+
+@dataclass
+class Learner:
+    """The agent of one run.
+
+    A choice is a number: c < A is a primitive action, any other c is option c - A.
+    """
+
+    mdp: Any
+    policy: list[list[int]]
+    update: str
+    max_steps: int
+    alpha: float
+    gamma: float
+    option_chance: float | None
+    stop_chance: float
+    numbers: Any
+
+    def __post_init__(self):
+        self.n_actions = self.mdp.n_actions
+        self.actions = list(range(self.n_actions))
+        # The paper's update has values of primitive actions only.
+        self.has_option_values = self.update != "action"
+
+        n_values = self.n_actions
+        if self.has_option_values:
+            n_values += len(self.policy)
+        self.q = [[0.0] * n_values for _ in range(self.mdp.n_states)]
+
+    def list_options(self, state):
+        """The options that may start in a state, as choices."""
+        options = range(len(self.policy))
+        return [self.n_actions + o for o in options if self.policy[o][state] >= 0]
+
+    def list_valued(self, state):
+        """The choices in a state that have a value."""
+        if self.has_option_values:
+            return self.actions + self.list_options(state)
+        return self.actions
+
+    def compute_value(self, state):
+        return max(self.q[state][choice] for choice in self.list_valued(state))
+
+    def continues(self, choice, state):
+        """Whether a choice is an option that goes on in a state."""
+        is_option = choice >= self.n_actions
+        return is_option and self.policy[choice - self.n_actions][state] >= 0
+
+    def choose(self, state, epsilon, is_learning):
+        """A choice, and whether it was drawn at random."""
+        number = next(self.numbers)
+
+        # Where all values are 0, an agent without values of options has no preference.
+        has_preference = self.has_option_values or self.compute_value(state) > 0
+        if epsilon < 1 and has_preference and not happens(number, epsilon):
+            return self.choose_best(state, number), False
+        return self.choose_randomly(state, epsilon, is_learning, number), True
+
+    def choose_best(self, state, number):
+        """The choice of the highest value; of ties, actions come before options."""
+        best = self.compute_value(state)
+        ties = [c for c in self.list_valued(state) if self.q[state][c] == best]
+        tied_actions = [c for c in ties if c < self.n_actions]
+        return draw_item(number, tied_actions or ties)
+
+    def choose_randomly(self, state, epsilon, is_learning, number):
+        """A random choice: uniform, or an option with probability `option_chance`."""
+        options = []
+        if is_learning or self.has_option_values:
+            options = self.list_options(state)
+        if self.option_chance is None:
+            return draw_item(number, self.actions + options)
+
+        # Where the high bits decided that the choice is random, they are used up.
+        if self.has_option_values or (is_learning and epsilon < 1):
+            number = mix(number)
+        if options and happens(number, self.option_chance):
+            return draw_item(number, options)
+        return draw_item(number, self.actions)
+
+    def run_episode(self, epsilon, is_learning):
+        """The return (1 if the goal was reached) and the number of steps."""
+        state = self.mdp.start
+        n_steps = 0
+        is_running = False
+        while n_steps < self.max_steps and state != self.mdp.goal:
+            if not is_running:
+                choice, is_random = self.choose(state, epsilon, is_learning)
+                origin = state
+                gain = 0.0
+                discount = 1.0
+
+            # One step of the environment.
+            action = choice
+            if choice >= self.n_actions:
+                action = self.policy[choice - self.n_actions][state]
+            following = draw_successor(self.mdp, state, action, self.numbers)
+            reward = float(following == self.mdp.goal)
+            n_steps += 1
+            gain += discount * reward
+            discount *= self.gamma
+
+            # An option that was drawn to explore may be stopped.
+            is_running = self.continues(choice, following)
+            if is_running and is_random and is_learning and self.stop_chance > 0:
+                is_running = not happens(next(self.numbers), self.stop_chance)
+
+            # An option's value is learned where its run ends, for whatever reason.
+            is_last = following == self.mdp.goal or n_steps == self.max_steps
+            if is_learning and self.update == "action":
+                self.learn_action(state, action, reward, following)
+            elif is_learning and self.update == "intra-option":
+                self.learn_intra_option(state, action, reward, following)
+            elif is_learning and (is_last or not is_running):
+                self.learn_choice(origin, choice, gain, discount, following)
+            state = following
+        return float(state == self.mdp.goal), n_steps
+
+    def learn_action(self, state, action, reward, following):
+        """Q-learning (Watkins and Dayan, 1992)."""
+        target = reward + self.gamma * self.compute_value(following)
+        self.move_value(state, action, target)
+
+    def learn_intra_option(self, state, action, reward, following):
+        """Update every option that would have taken this action (Sutton et al., 1999).
+
+        All targets are computed before any value changes.
+        """
+        targets = {action: reward + self.gamma * self.compute_value(following)}
+        for option in self.list_options(state):
+            if self.policy[option - self.n_actions][state] == action:
+                rest = self.compute_rest(option, following)
+                targets[option] = reward + self.gamma * rest
+        for choice, target in targets.items():
+            self.move_value(state, choice, target)
+
+    def learn_choice(self, origin, choice, gain, discount, following):
+        """SMDP Q-learning: what a choice earned from where it was made."""
+        rest = self.compute_rest(choice, following)
+        self.move_value(origin, choice, gain + discount * rest)
+
+    def compute_rest(self, choice, state):
+        """What a state is worth to an option that goes on there or ends there."""
+        if self.continues(choice, state):
+            return self.q[state][choice]
+        return self.compute_value(state)
+
+    def move_value(self, state, choice, target):
+        self.q[state][choice] += self.alpha * (target - self.q[state][choice])
 
 
 def choice_values(mdp, policy, gamma, sweeps=2000):
@@ -141,19 +262,23 @@ def choice_values(mdp, policy, gamma, sweeps=2000):
     U = Q(s', o) while it goes on and max Q(s', .) where it stops. 0 where an option may
     not start, and at the goal.
     """
-    S, A, n = mdp.n_states, mdp.n_actions, len(policy)
+    S = mdp.n_states
+    A = mdp.n_actions
+    n_options = len(policy)
     P = mdp.transition.toarray().reshape(S, A, S)
     reward = P[:, :, mdp.goal]
-    policy = np.asarray(policy, dtype=int).reshape(n, S)
-    q = np.zeros((S, A + n))
+    policy = np.asarray(policy, dtype=int).reshape(n_options, S)
+
+    q = np.zeros((S, A + n_options))
     for _ in range(sweeps):
         v = q.max(axis=1)
         new = np.zeros_like(q)
         new[:, :A] = reward + gamma * P @ v
-        for o in range(n):
+        for o in range(n_options):
             u = np.where(policy[o] >= 0, q[:, A + o], v)
             for s in np.flatnonzero(policy[o] >= 0):
-                new[s, A + o] = reward[s, policy[o, s]] + gamma * P[s, policy[o, s]] @ u
+                action = policy[o, s]
+                new[s, A + o] = reward[s, action] + gamma * P[s, action] @ u
         new[mdp.goal] = 0.0
         if np.array_equal(new, q):
             break
@@ -168,43 +293,70 @@ def arrival_probability(mdp, policy, max_steps, chance=None, stop_chance=0.0):
 
     A state of the chain is (state, option running or none); decisions take no time.
     """
-    S, A, n = mdp.n_states, mdp.n_actions, len(policy)
+    S = mdp.n_states
+    A = mdp.n_actions
+    n_options = len(policy)
     P = mdp.transition.toarray().reshape(S, A, S)
-    policy = np.asarray(policy, dtype=int).reshape(n, S)
-    mass = np.zeros((S, n + 1))
-    mass[mdp.start, n] = 1.0
+    policy = np.asarray(policy, dtype=int).reshape(n_options, S)
+
+    # The last column is the probability that no option is running.
+    mass = np.zeros((S, n_options + 1))
+    mass[mdp.start, n_options] = 1.0
     arrived = 0.0
     for _ in range(max_steps):
         new = np.zeros_like(mass)
         for s in range(S):
-            able = np.flatnonzero(policy[:, s] >= 0)
-            free = mass[s, n] + sum(
-                mass[s, o] * (1 if policy[o, s] < 0 else stop_chance) for o in range(n)
-            )
-            action, option = shares(A, len(able), chance)
-            new[:, n] += free * float(action) * P[s].sum(axis=0)
-            for o in able:
-                new[:, o] += (
-                    mass[s, o] * (1 - stop_chance) + free * float(option)
-                ) * P[s, policy[o, s]]
+            available = np.flatnonzero(policy[:, s] >= 0)
+            action_share, option_share = shares(A, len(available), chance)
+
+            # A decision is made where no option runs, or where one ends or is stopped.
+            deciding = mass[s, n_options]
+            for o in range(n_options):
+                if policy[o, s] < 0:
+                    deciding += mass[s, o]
+                else:
+                    deciding += mass[s, o] * stop_chance
+
+            new[:, n_options] += deciding * float(action_share) * P[s].sum(axis=0)
+            for o in available:
+                running = mass[s, o] * (1 - stop_chance)
+                starting = deciding * float(option_share)
+                new[:, o] += (running + starting) * P[s, policy[o, s]]
+
         arrived += new[mdp.goal].sum()
         new[mdp.goal] = 0.0
         mass = new
     return arrived
 
 
+def shares(n_actions, n_options, chance):
+    """Probability of each action, and of each option that may start.
+
+    The choice is uniform, or it is an option with a given chance.
+    """
+    if chance is None:
+        uniform = Fraction(1, n_actions + n_options)
+        return uniform, uniform
+    if n_options == 0:
+        return Fraction(1, n_actions), Fraction(0)
+    chance = Fraction(chance)
+    return (1 - chance) / n_actions, chance / n_options
+
+
 # Samples (Section 5.1)
-# --------------------------------------------------------------------------------------
 
 
 def incidence(before, after, *, dedupe=True):
     """T as the paper says it: differences as tuples in a set, then dense rows."""
-    seen, rows = set(), []
+    seen = set()
+    rows = []
     for phi, phi_next in zip(before, after, strict=True):
-        row = tuple(
-            float(b) - float(a) + 0.0 for a, b in zip(phi, phi_next, strict=True)
-        )
-        if any(row) and not (dedupe and row in seen):
+        # Adding zero turns -0.0 into 0.0.
+        pairs = zip(phi, phi_next, strict=True)
+        row = tuple(float(new) - float(old) + 0.0 for old, new in pairs)
+
+        is_repeated = dedupe and row in seen
+        if any(row) and not is_repeated:
             seen.add(row)
             rows.append(row)
     return np.array(rows).reshape(len(rows), -1)
@@ -227,74 +379,71 @@ def wander(
 
     The random numbers are those of the kernel.
     """
-    table, A = mdp.transition, mdp.n_actions
     numbers = splitmix(seed)
-    s, option, age, walked = begin, None, 0, []
+    state = begin
+    option = None
+    age = 0
+    transitions = []
     for _ in range(steps):
-        if s is None:
-            s, option, age = (
-                int(starts[(next(numbers) >> 32) * len(starts) >> 32]),
-                None,
-                0,
-            )
-        if option is not None and policy[option][s] >= 0 and stop_chance > 0:
-            option = None if (next(numbers) >> 32) < stop_chance * 2**32 else option
-        if option is not None and policy[option][s] < 0:
+        if state is None:
+            high_bits = next(numbers) >> 32
+            state = int(starts[high_bits * len(starts) // 2**32])
             option = None
-        if option is None:
-            x = next(numbers)
-            may = [o for o in range(len(policy)) if policy[o][s] >= 0]
-            use = len(may) / (A + len(may)) if chance is None else chance
-            if may and (x >> 32) < use * 2**32:
-                option = may[(x % 2**32) * len(may) >> 32]
-            else:
-                a = (x % 2**32) * A >> 32
+            age = 0
+
+        # An option ends where its policy says so, or is stopped by chance.
         if option is not None:
-            a = int(policy[option][s])
-        low, high = table.indptr[s * A + a], table.indptr[s * A + a + 1]
-        r = low
-        if high - low > 1:
-            u = (next(numbers) >> 11) / 2**53
-            sums = np.cumsum(table.data[low:high])
-            while r < high - 1 and u >= sums[r - low]:
-                r += 1
-        t = int(table.indices[r])
-        walked.append((s, a, t))
+            has_ended = policy[option][state] < 0
+            if not has_ended and stop_chance > 0:
+                has_ended = happens(next(numbers), stop_chance)
+            if has_ended:
+                option = None
+
+        if option is None:
+            option, action = draw_decision(mdp, policy, state, chance, next(numbers))
+        if option is not None:
+            action = int(policy[option][state])
+
+        following = draw_successor(mdp, state, action, numbers)
+        transitions.append((state, action, following))
+
+        # An episode ends at the goal and at its limit.
         age += 1
-        s = None if t == goal or age >= limit else t
-    return np.array(walked)
+        state = following
+        if following == goal or age >= limit:
+            state = None
+    return np.array(transitions)
 
 
-def shares(n_actions, n_options, chance):
-    """Probability of each action, and of each option that may start.
-
-    The choice is uniform, or it is an option with a given chance.
-    """
+def draw_decision(mdp, policy, state, chance, number):
+    """An option and no action, or no option and an action."""
+    available = [o for o in range(len(policy)) if policy[o][state] >= 0]
     if chance is None:
-        return (Fraction(1, n_actions + n_options),) * 2
-    c = Fraction(chance) if n_options else Fraction(0)
-    return (1 - c) / n_actions, c / max(n_options, 1)
+        chance = len(available) / (mdp.n_actions + len(available))
+    if available and happens(number, chance):
+        return draw_item(number, available), None
+    return None, draw_item(number, range(mdp.n_actions))
 
 
 # Spectra (Section 2.3)
-# --------------------------------------------------------------------------------------
 
 
 def dense_laplacian(W, operator):
     """The Laplacian by definition; a state without neighbours is divided by 1."""
-    W = W.toarray() if hasattr(W, "toarray") else np.asarray(W, dtype=float)
+    if hasattr(W, "toarray"):
+        W = W.toarray()
+    W = np.asarray(W, dtype=float)
     n = len(W)
-    degree = [sum(W[i]) for i in range(n)]
-    scale = [d if d > 0 else 1.0 for d in degree]
-    L = np.zeros((n, n))
+    degree = np.array([sum(W[i]) for i in range(n)])
+    scale = np.where(degree > 0, degree, 1.0)
+
+    L = np.diag(degree) - W
     for i in range(n):
         for j in range(n):
-            entry = (degree[i] if i == j else 0.0) - W[i, j]
             if operator == "normalized":
-                entry /= np.sqrt(scale[i]) * np.sqrt(scale[j])
+                L[i, j] /= np.sqrt(scale[i]) * np.sqrt(scale[j])
             elif operator == "random-walk":
-                entry /= scale[i]
-            L[i, j] = entry
+                L[i, j] /= scale[i]
     return L
 
 
@@ -303,18 +452,20 @@ def canonical(rows, tie=1e-7):
 
     Each vector is found with the projector on what is left of the span.
     """
-    P = rows.T @ rows
-    found = []
+    projector = rows.T @ rows
+    basis = []
     for _ in rows:
-        reach = P.diagonal()
+        # The first state that the span reaches best.
+        reach = projector.diagonal()
         peak = np.flatnonzero(reach >= (1 - tie) * reach.max())[0]
-        found.append(P[peak] / np.sqrt(reach[peak]))
-        P = P - np.outer(found[-1], found[-1])
-    return np.array(found)
+
+        vector = projector[peak] / np.sqrt(reach[peak])
+        basis.append(vector)
+        projector = projector - np.outer(vector, vector)
+    return np.array(basis)
 
 
 # Options (Section 3)
-# --------------------------------------------------------------------------------------
 
 
 def value_iteration(mdp, potential, gamma):
@@ -322,19 +473,22 @@ def value_iteration(mdp, potential, gamma):
 
     The reward is f(s') - f(s), and one may stop for nothing.
     """
-    S, A = mdp.n_states, mdp.n_actions
-    P, f = mdp.transition, np.asarray(potential, dtype=float)
+    S = mdp.n_states
+    A = mdp.n_actions
+    P = mdp.transition
+    f = np.asarray(potential, dtype=float)
     reward = (P @ f).reshape(S, A) - f[:, None]
+
+    # Once a backup changes values by no more than this, none is off by over 1e-11.
+    tolerance = 1e-11 * (1.0 - gamma) * np.abs(f).max()
     v = np.zeros(S)
-    while True:
+    change = np.inf
+    while change > tolerance:
         q = reward + gamma * (P @ v).reshape(S, A)
         new = np.maximum(q.max(axis=1), 0.0)
-        rest = np.abs(new - v).max()
+        change = np.abs(new - v).max()
         v = new
-        if (
-            rest <= 1e-11 * (1.0 - gamma) * np.abs(f).max()
-        ):  # then no value is off by more than 1e-11
-            return reward + gamma * (P @ v).reshape(S, A), v
+    return reward + gamma * (P @ v).reshape(S, A), v
 
 
 def climbed(successors, potential, gamma):
@@ -343,27 +497,28 @@ def climbed(successors, potential, gamma):
     States are visited one by one, in reading order, until none rises.
     """
     e = [float(x) for x in potential]
-    x = list(e)
-    rising = True
-    while rising:
-        rising = False
-        for s, nexts in enumerate(successors.tolist()):
-            u = max(e[s], max(x[t] for t in nexts))
-            new = (1.0 - gamma) * e[s] + gamma * u
-            if new > x[s]:
-                x[s], rising = new, True
-    return np.array(x)
+    arrival = list(e)
+    is_rising = True
+    while is_rising:
+        is_rising = False
+        for s, following in enumerate(successors.tolist()):
+            best = max(e[s], max(arrival[t] for t in following))
+            new = (1.0 - gamma) * e[s] + gamma * best
+            if new > arrival[s]:
+                arrival[s] = new
+                is_rising = True
+    return np.array(arrival)
 
 
 def walk(successors, row, state):
     """Steps and last state of a policy from a state; None where it never ends."""
-    seen = 0
+    n_steps = 0
     while row[state] >= 0:
         state = int(successors[state, row[state]])
-        seen += 1
-        if seen > len(row):
+        n_steps += 1
+        if n_steps > len(row):
             return None
-    return seen, int(state)
+    return n_steps, int(state)
 
 
 def distances(mdp, goal):
@@ -371,15 +526,14 @@ def distances(mdp, goal):
 
     For deterministic moves.
     """
-    backward = nx.DiGraph(
-        (t, s) for s, nexts in enumerate(mdp.successors.tolist()) for t in nexts
-    )
+    backward = nx.DiGraph()
+    for state, following in enumerate(mdp.successors.tolist()):
+        backward.add_edges_from((successor, state) for successor in following)
     steps = nx.single_source_shortest_path_length(backward, goal)
-    return np.array([steps.get(s, np.inf) for s in range(mdp.n_states)])
+    return np.array([steps.get(state, np.inf) for state in range(mdp.n_states)])
 
 
 # Rooms (Appendix C)
-# --------------------------------------------------------------------------------------
 
 
 def passages(W, radius):
@@ -387,17 +541,18 @@ def passages(W, radius):
 
     A state has two neighbours or more, and no two of them are within `radius` steps.
     """
-    graph, mask = nx.from_scipy_sparse_array(W), []
-    for s in graph:
-        near, rest = list(graph[s]), graph.subgraph(set(graph) - {s})
-        steps = [nx.single_source_shortest_path_length(rest, u) for u in near]
-        apart = [
-            ring.get(v, np.inf) > radius
-            for u, ring in zip(near, steps, strict=True)
-            for v in near
-            if u != v
-        ]
-        mask.append(len(near) >= 2 and all(apart))
+    graph = nx.from_scipy_sparse_array(W)
+    mask = []
+    for state in graph:
+        neighbours = list(graph[state])
+        rest = graph.subgraph(set(graph) - {state})
+
+        are_apart = True
+        for one, other in combinations(neighbours, 2):
+            steps = nx.single_source_shortest_path_length(rest, one)
+            if steps.get(other, np.inf) <= radius:
+                are_apart = False
+        mask.append(len(neighbours) >= 2 and are_apart)
     return np.array(mask)
 
 
@@ -406,5 +561,6 @@ def betweenness(W):
 
     It is summed over all pairs of other states, both ways.
     """
-    scores = nx.betweenness_centrality(nx.from_scipy_sparse_array(W), normalized=False)
-    return 2.0 * np.array([scores[s] for s in range(W.shape[0])])
+    graph = nx.from_scipy_sparse_array(W)
+    scores = nx.betweenness_centrality(graph, normalized=False)
+    return 2.0 * np.array([scores[state] for state in range(W.shape[0])])
