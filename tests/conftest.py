@@ -102,10 +102,8 @@ def corridor() -> eo.MDP:
 @pytest.fixture(scope="session")
 def slippery() -> eo.MDP:
     """Three states in a row; left and right slip the other way one time in five."""
-    left, right = (
-        np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0.0]]),
-        np.array([[0, 1, 0], [0, 0, 1], [0, 0, 1.0]]),
-    )
+    left = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0.0]])
+    right = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 1.0]])
     return eo.MDP(
         np.stack([0.8 * left + 0.2 * right, 0.2 * left + 0.8 * right], axis=1)
     )

@@ -11,7 +11,8 @@ from eigenoptions import MDP, OptionSet, Transitions
 
 def make_slippery(mdp: MDP, slip: float = 0.2) -> MDP:
     """The same moves, which go astray to either side with probability `slip`."""
-    S, A = mdp.n_states, mdp.n_actions
+    S = mdp.n_states
+    A = mdp.n_actions
     P = mdp.transition.toarray().reshape(S, A, S)
     astray = (np.roll(P, 1, axis=1) + np.roll(P, -1, axis=1)) / 2
     return MDP(

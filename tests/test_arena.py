@@ -50,7 +50,8 @@ def test_domain_states_reach_each_other(name: str) -> None:
 
 
 def test_measure_agrees_with_the_library() -> None:
-    mdp, options = make_domain("i-maze"), eo.discover(make_domain("i-maze"), 4)
+    mdp = make_domain("i-maze")
+    options = eo.discover(make_domain("i-maze"), 4)
     (none,), (_, row) = (
         methods.measure("i-maze", m, 0, [2, 4], LEARNING) for m in ("none", "eigen")
     )
@@ -107,7 +108,8 @@ def test_rank_counts_missing_options_as_the_baseline() -> None:
 
 @pytest.mark.parametrize("name", ["Taxi", "CliffWalking", "two-keys", "rooms-5x5"])
 def test_tasks_have_goals_that_the_start_leads_to(name: str) -> None:
-    task, options = make_task(name), get_known_options(name)
+    task = make_task(name)
+    options = get_known_options(name)
     goals = draw_goals(task, options, 20, rng=1)
     assert len(set(goals.tolist())) == 20
     assert np.isfinite(task.distance[goals]).all()
@@ -128,11 +130,9 @@ def test_two_keys_are_needed() -> None:
 
 
 def test_greedy_choice_prefers_actions() -> None:
-    rng, both, none = (
-        np.random.default_rng(0),
-        np.array([True, True]),
-        np.array([False, False]),
-    )
+    rng = np.random.default_rng(0)
+    both = np.array([True, True])
+    none = np.array([False, False])
     assert {choose_greedy(np.zeros(4), both, rng) for _ in range(50)} == {0, 1}
     assert choose_greedy(np.zeros(4), both, None) == 0
     assert {
@@ -152,11 +152,9 @@ def test_tables_learn_the_shortest_path(way: Way) -> None:
     moves = Moves(
         np.asarray(mdp.successors, dtype=np.int64), np.zeros(6, dtype=bool), 0, 50
     )
-    goal, q, first_visit = (
-        np.arange(6) == 5,
-        np.empty((6, 4 + policy.shape[1])),
-        np.full(6, -1),
-    )
+    goal = np.arange(6) == 5
+    q = np.empty((6, 4 + policy.shape[1]))
+    first_visit = np.full(6, -1)
     learn(moves, goal, policy, way, 0, 20_000, np.random.default_rng(1), q, first_visit)
     assert follow_greedy(moves, goal, policy, q) == 5
     if not way.bonus:

@@ -75,7 +75,8 @@ def test_emulator_looking_ahead_leaves_no_trace(game: str) -> None:
         assert looking.act(action) == plain.act(action)
         assert np.array_equal(looking.ram(), plain.ram())
         assert np.array_equal(looking.screen(), plain.screen())
-        assert (looking.over, looking.lives) == (plain.over, plain.lives)
+        assert looking.over == plain.over
+        assert looking.lives == plain.lives
         assert looking.key(looking.save()) == plain.key(plain.save())
 
 
@@ -107,7 +108,9 @@ def test_emulator_step_ends_with_a_life_or_goes_on() -> None:
     assert once.life_lost == len(once.rams) - 1
     emulator.restore(here)
     on = emulator.step(left, 300)
-    assert (on.ended, on.life_lost, len(on.rewards)) == (False, once.life_lost, 300)
+    assert not on.ended
+    assert on.life_lost == once.life_lost
+    assert len(on.rewards) == 300
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,9 @@ def run(capsys: pytest.CaptureFixture[str], line: str) -> tuple[int, str, str]:
 def read_json(capsys: pytest.CaptureFixture[str], line: str) -> dict[str, Any]:
     """The one JSON object that a command prints."""
     code, out, err = run(capsys, f"{line} --json")
-    assert (code, err, out.count("\n")) == (0, "", 1)
+    assert err == ""
+    assert code == 0
+    assert out.count("\n") == 1
     answer: dict[str, Any] = json.loads(out)
     return answer
 
@@ -52,7 +54,8 @@ def read_error(capsys: pytest.CaptureFixture[str], line: str) -> str:
     """The one line of a command that is refused; notes may precede it."""
     code, out, err = run(capsys, line)
     *notes, error = err.splitlines()
-    assert (code, out) == (2, "")
+    assert code == 2
+    assert out == ""
     assert error.startswith("error: ")
     assert all(note.startswith("note: ") for note in notes)
     return error
@@ -61,7 +64,8 @@ def read_error(capsys: pytest.CaptureFixture[str], line: str) -> str:
 def test_discover_prints_maps_a_table_and_the_next_command(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     code, out, err = run(capsys, "discover four-rooms -n 4")
-    assert (code, err) == (0, "")
+    assert err == ""
+    assert code == 0
     assert "\x1b" not in out
     lines = out.splitlines()
     assert max(map(len, lines)) <= 80
@@ -144,7 +148,8 @@ def test_discover_reads_maps_rules_and_environments(capsys, tmp_path):
     assert read_json(capsys, "discover rooms:3x3 -n 2 --seed 3")["states"] == 912
     assert read_json(capsys, "discover FrozenLake-v1 -n 2")["states"] == 16
     sampled = read_json(capsys, "discover i-maze -n 2 --steps 3000")
-    assert (sampled["states"], len(sampled["options"])) == (19, 2)
+    assert sampled["states"] == 19
+    assert len(sampled["options"]) == 2
 
 
 def test_discover_of_continuous_observations_samples_and_saves(capsys, tmp_path):
@@ -177,14 +182,16 @@ def test_discover_leaves_maps_of_large_mazes_to_files(capsys):
 def test_notes_of_the_library_are_printed_once_on_standard_error(capsys, tmp_path):
     (tmp_path / "split.txt").write_text("...#....\n...#....\n")
     code, out, err = run(capsys, f"discover {tmp_path}/split.txt -n 2 --json")
-    assert (code, json.loads(out)["states"]) == (0, 14)
+    assert code == 0
+    assert json.loads(out)["states"] == 14
     assert err.startswith("note: ")
     assert err.count("components") == 1
 
 
 def test_mazes_are_listed_with_maps(capsys):
     code, out, _ = run(capsys, "mazes")
-    assert (code, out.splitlines()[0].split()) == (0, eo.mazes())
+    assert code == 0
+    assert out.splitlines()[0].split() == eo.mazes()
     for listed in read_json(capsys, "mazes")["mazes"]:
         mdp = eo.maze(listed["name"])
         assert eo.maze(listed["map"]).fingerprint == mdp.fingerprint
@@ -452,7 +459,8 @@ def test_ctrl_c_ends_with_130_and_one_line(tmp_path: Path):
             seen += os.read(process.stderr.fileno(), 4096)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=120)
-    assert (process.returncode, out) == (130, b"")
+    assert process.returncode == 130
+    assert out == b""
     assert b"Traceback" not in seen + err
     assert err.splitlines()[-1].endswith(b"stopped")
     assert not (tmp_path / "out").exists()
@@ -474,12 +482,14 @@ def test_studio_serves_on_this_machine_until_ctrl_c():
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
     assert re.match(r"http://127\.0\.0\.1:\d+/", printed)
-    assert (process.returncode, err) == (0, "")
+    assert err == ""
+    assert process.returncode == 0
 
 
 def test_studio_is_written_with_its_mazes_and_served(capsys, tmp_path):
     code, out, _ = run(capsys, f"studio i-maze --out {tmp_path}")
-    assert (code, out) == (0, f"wrote {tmp_path / 'index.html'}\n")
+    assert code == 0
+    assert out == f"wrote {tmp_path / 'index.html'}\n"
     content = json.loads((tmp_path / "mazes.json").read_text())
     assert [maze["name"] for maze in content["mazes"]] == eo.mazes()
     opened = eo.maze("\n".join(content["maze"]))

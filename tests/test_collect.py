@@ -160,7 +160,8 @@ def test_collect_reports_progress() -> None:
         rng=2,
         progress=lambda *numbers: calls.append(numbers),
     )
-    assert (len(batch), batch.obs.dtype) == (5050, np.float32)
+    assert len(batch) == 5050
+    assert batch.obs.dtype == np.float32
     assert calls[-1] == (5050, 5050)
     assert len(calls) >= 5
     assert calls == sorted(calls)

@@ -235,10 +235,12 @@ def test_covariances_in_time_are_those_of_numpy() -> None:
     data = Dataset.of(link_up(x))
     x = data.observations.astype(float)
     mean, C, R = compute_moments(data.all, x.__getitem__, 3)
-    f, g = x[:-3], x[3:]
+    f = x[:-3]
+    g = x[3:]
     centre = (f + g).mean(axis=0) / 2
     np.testing.assert_allclose(mean, centre)
-    f, g = f - centre, g - centre
+    f = f - centre
+    g = g - centre
     np.testing.assert_allclose(C, (f.T @ f + g.T @ g) / (2 * len(f)), rtol=1e-6)
     np.testing.assert_allclose(R, (f.T @ g + g.T @ f) / (2 * len(f)), rtol=1e-6)
     # Squared autocorrelations of the three functions in the span: all there are.
@@ -274,7 +276,8 @@ def test_types_of_floats_may_be_mixed() -> None:
 @pytest.mark.parametrize("rank", [0, 5, 60])
 def test_components_above_white_noise_are_counted(rank: int) -> None:
     rng = np.random.default_rng(0)
-    n, d = 1000, 200
+    n = 1000
+    d = 200
     signal = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, d))
     x = signal + rng.standard_normal((n, d))
     for sample in (x, x[:100]):
@@ -451,7 +454,8 @@ class Camera(gym.Env[Any, Any]):
     def __init__(self) -> None:
         self.observation_space = gym.spaces.Box(0, 255, (13, 13), np.uint8)
         self.action_space = gym.spaces.Discrete(4)
-        self.images, self.state = pixels(), 0
+        self.images = pixels()
+        self.state = 0
 
     def reset(
         self, *, seed: int | None = None, options: Any = None
@@ -481,7 +485,8 @@ def test_options_from_pixels_climb_their_potentials(skills: Any) -> None:
     assert len(skills.provenance["certificate"]["resolved"]) == 3
     assert skills.patience == 8
     images = pixels()
-    f, actions = skills.potential(images), skills.actions(images)
+    f = skills.potential(images)
+    actions = skills.actions(images)
     for option in range(4):
         state = np.arange(ROOMS.n_states)
         for _ in range(60):
@@ -596,7 +601,8 @@ def test_options_turn_before_they_go(turning_room: Any) -> None:
     options = eo.discover(seen, 4, features="deep", training_steps=60, n_actions=3)
     assert options.directions.shape[1] == options.features.n_features
     assert options.features.n_features == found.features.n_features
-    f, actions = options.potential(images), options.actions(images)
+    f = options.potential(images)
+    actions = options.actions(images)
     expected = found.features(images) @ found.vectors[:, 1:]
     np.testing.assert_allclose(f[::2], expected.T, atol=1e-9)
     for option in range(len(options)):
@@ -611,7 +617,8 @@ def test_options_turn_before_they_go(turning_room: Any) -> None:
 
 
 # Noisy observations that show the same state
-N, D = 1000, 12
+N = 1000
+D = 12
 
 
 def shown(

@@ -76,7 +76,8 @@ def test_site_builds_without_warnings_and_needs_no_other_host(tmp_path: Path) ->
         str(tmp_path / "html"),
     ]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=600)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stderr == ""
+    assert done.returncode == 0
     assert 'id="eigenoptions.discover"' in (tmp_path / "html" / "api.html").read_text(
         encoding="utf-8"
     )

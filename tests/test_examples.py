@@ -42,7 +42,8 @@ def test_example_runs(
             logging.getLogger("eigenoptions").setLevel(logging.NOTSET)
             plt.close("all")
     out, err = capfd.readouterr()
-    assert (err, caplog.messages) == ("", [])
+    assert err == ""
+    assert caplog.messages == []
     assert out.strip()
     picture_name = example.stem.replace("_", "-")
     assert picture_name in {path.stem for path in tmp_path.iterdir()}

@@ -54,7 +54,8 @@ def test_cycle_takes_options_from_the_second_round_on(four_rooms: eo.MDP) -> Non
         for p in (1.0, 0.0)
     )
     assert np.array_equal(always[0].transitions.obs, never[0].transitions.obs)
-    policy, walked = always[0].options.policy, always[1].transitions
+    policy = always[0].options.policy
+    walked = always[1].transitions
     follows = (policy[:, walked.obs] == walked.action).any(axis=0)
     available = (policy[:, walked.obs] >= 0).any(axis=0)
     assert (
@@ -155,7 +156,8 @@ def test_covering_eigenoptions_see_all_states_sooner_than_a_random_walk(
 
     Without a number, rounds end with the last state.
     """
-    needed, alone = [], []
+    needed = []
+    alone = []
     for seed in range(3):
         calls: list[tuple[int, int]] = []
         options = discover(

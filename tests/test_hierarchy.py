@@ -16,7 +16,8 @@ from tests.tables import make_slippery
 def test_mdp_with_options_jumps_to_their_ends(four_rooms):
     options = discover(four_rooms, 6)
     wide = mdp_with_options(four_rooms, options)
-    assert (wide.n_states, wide.n_actions) == (104, 10)
+    assert wide.n_states == 104
+    assert wide.n_actions == 10
     np.testing.assert_array_equal(wide.successors[:, :4], four_rooms.successors)
     for i, row in enumerate(options.policy):
         ends = [reference.walk(four_rooms.successors, row, s)[1] for s in range(104)]

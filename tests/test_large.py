@@ -50,7 +50,8 @@ def test_a_large_maze_goes_all_the_way(tmp_path: Path) -> None:
     )
     plots.save_figure(plots.plot_options(options[:4]), tmp_path / "options.png")
     picture = imread(tmp_path / "options.png")
-    red, green = picture[..., 0], picture[..., 1]
+    red = picture[..., 0]
+    green = picture[..., 1]
     assert ((red > 0.7) & (green < 0.4)).mean() > 0.01  # dots where options terminate
     W = eo.graph(mdp)
     sp = eo.spectrum(W, 7)

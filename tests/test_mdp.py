@@ -40,11 +40,9 @@ TABLE = np.array([[0.0, 1.0], [1.0, 0.0]])
 
 def test_four_rooms_is_the_classic_map(four_rooms):
     assert four_rooms.fingerprint == eo.maze(FOUR_ROOMS).fingerprint
-    assert (four_rooms.n_states, four_rooms.n_actions, four_rooms.name) == (
-        104,
-        4,
-        "four-rooms",
-    )
+    assert four_rooms.n_states == 104
+    assert four_rooms.n_actions == 4
+    assert four_rooms.name == "four-rooms"
     assert four_rooms.coords[four_rooms.start].tolist() == [11, 1]
     assert four_rooms.coords[four_rooms.goal].tolist() == [1, 11]
 
@@ -56,7 +54,8 @@ def test_open_room_and_i_maze_have_the_sizes_of_the_paper(open_room, i_maze):
         [1, 10],
     ]
     assert np.bincount(i_maze.coords[:, 0])[1:].tolist() == [3, *[1] * 13, 3]
-    assert (i_maze.start, i_maze.goal) == (16, 2)
+    assert i_maze.start == 16
+    assert i_maze.goal == 2
 
 
 @given(st.lists(st.text("#X. ", min_size=0, max_size=7), min_size=1, max_size=7))
@@ -100,7 +99,9 @@ def test_maze_accepts_headers_ragged_lines_and_files(tmp_path):
         tmp_path / "mark.txt",
     ]:
         other = eo.maze(source)
-        assert (other.fingerprint, other.start, other.goal) == (mdp.fingerprint, 0, 4)
+        assert other.fingerprint == mdp.fingerprint
+        assert other.start == 0
+        assert other.goal == 4
     assert eo.maze(tmp_path / "little.txt").name == "little"
     assert eo.maze("...").n_states == 3
 
@@ -178,7 +179,9 @@ def test_mdp_accepts_every_form_of_a_table():
         csr_array(flat).tocsc(),
     ]
     for mdp in map(eo.MDP, forms):
-        assert (mdp.n_states, mdp.n_actions, mdp.successors) == (2, 2, None)
+        assert mdp.n_states == 2
+        assert mdp.n_actions == 2
+        assert mdp.successors is None
         np.testing.assert_array_equal(mdp.transition.toarray(), flat)
         assert mdp.fingerprint == eo.MDP(dense).fingerprint
 
@@ -201,7 +204,8 @@ def test_arrays_whose_memory_is_not_theirs_are_copied(tmp_path):
 
     A window, a tensor, a buffer, a file.
     """
-    x, buffer = np.arange(8), bytearray(np.arange(4).tobytes())
+    x = np.arange(8)
+    buffer = bytearray(np.arange(4).tobytes())
     np.save(tmp_path / "x.npy", x)
     tensor = torch.arange(4).numpy()
     tensor.setflags(write=False)
@@ -227,11 +231,9 @@ def test_arrays_whose_memory_is_not_theirs_are_copied(tmp_path):
 def test_with_task_shares_the_table(four_rooms):
     other = four_rooms.with_task(start=3, goal=4)
     assert other.transition is four_rooms.transition
-    assert (other.start, other.goal, other.fingerprint) == (
-        3,
-        4,
-        four_rooms.fingerprint,
-    )
+    assert other.start == 3
+    assert other.goal == 4
+    assert other.fingerprint == four_rooms.fingerprint
     assert four_rooms.with_task(goal=0).start == four_rooms.start == 94
     with pytest.raises(ValueError, match="goal"):
         four_rooms.with_task(goal=104)
@@ -239,7 +241,8 @@ def test_with_task_shares_the_table(four_rooms):
 
 def test_fingerprint_tells_dynamics_apart():
     # the same rows split otherwise into states and actions are other dynamics
-    a, b = np.array([[0.0, 1], [0, 1]]), np.array([[0.0, 1], [0, 1], [0, 1], [0, 1]])
+    a = np.array([[0.0, 1], [0, 1]])
+    b = np.array([[0.0, 1], [0, 1], [0, 1], [0, 1]])
     assert len({eo.MDP(x).fingerprint for x in (a, b, TABLE)}) == 3
 
 
@@ -278,7 +281,8 @@ def test_mdp_bad_fields_raise(fields, word):
 
 def test_from_successors_is_the_table_of_ones(four_rooms):
     mdp = eo.MDP.from_successors(four_rooms.successors, start=3)
-    assert (mdp.fingerprint, mdp.start) == (four_rooms.fingerprint, 3)
+    assert mdp.fingerprint == four_rooms.fingerprint
+    assert mdp.start == 3
     for wrong in ([[0], [2]], [[-1]], [0, 1], [[0.0]]):
         with pytest.raises(ValueError, match="successors"):
             eo.MDP.from_successors(wrong)
@@ -300,7 +304,8 @@ def test_most_likely_successor_of_a_tie_is_near_the_mean_displacement():
 
 def test_from_transitions_estimates_relative_frequencies(slippery):
     rng = np.random.default_rng(0)
-    obs, action = rng.integers(3, size=20_000), rng.integers(2, size=20_000)
+    obs = rng.integers(3, size=20_000)
+    action = rng.integers(2, size=20_000)
     P = slippery.transition.toarray().reshape(3, 2, 3)
     next_obs = (rng.random(20_000)[:, None] > P[obs, action].cumsum(axis=1)).sum(axis=1)
     sampled = eo.MDP.from_transitions((obs, action, next_obs), n_states=4)
@@ -330,7 +335,8 @@ def test_graph_of_a_maze_joins_neighbours(domain):
 @given(st.integers(0, 10**6))
 def test_graph_weights_follow_their_definitions(seed):
     rng = np.random.default_rng(seed)
-    S, A = int(rng.integers(1, 8)), int(rng.integers(1, 4))
+    S = int(rng.integers(1, 8))
+    A = int(rng.integers(1, 4))
     P = np.eye(S)[rng.integers(S, size=(S, A))]
     mixed = rng.random((S, A)) < 0.3
     P[mixed] = rng.dirichlet(np.ones(S), size=mixed.sum())
@@ -350,7 +356,8 @@ def test_graph_weights_follow_their_definitions(seed):
 
 
 def test_graph_of_own_weights_is_symmetric_without_loops(corridor):
-    n, rng = corridor.n_states, np.random.default_rng(0)
+    n = corridor.n_states
+    rng = np.random.default_rng(0)
     weights = rng.random((n, n)) * (rng.random((n, n)) < 0.4)
     expected = (weights + weights.T) / 2
     np.fill_diagonal(expected, 0.0)
@@ -386,7 +393,9 @@ def test_from_graph_agrees_for_every_form_of_a_graph():
         for form in (ring, ring.to_directed(), matrix, list(ring.edges), ring.edges)
     ]
     for mdp in mdps:
-        assert (mdp.n_actions, mdp.states, mdp.weights) == (2, None, None)
+        assert mdp.n_actions == 2
+        assert mdp.states is None
+        assert mdp.weights is None
         assert mdp.fingerprint == mdps[0].fingerprint
         np.testing.assert_array_equal(eo.graph(mdp).toarray(), matrix.toarray())
 
@@ -454,6 +463,8 @@ def test_str_of_an_mdp_is_its_map(i_maze, slippery):
         == "MDP(i-maze: 19 states, 4 actions, deterministic, start 16, goal 2)"
     )
     lines = str(i_maze).split("\n")
-    assert (lines[1], lines[15], lines[-1]) == ("█  G█", "█S  █", repr(i_maze))
+    assert lines[1] == "█  G█"
+    assert lines[15] == "█S  █"
+    assert lines[-1] == repr(i_maze)
     assert str(slippery) == repr(slippery) == "MDP(3 states, 2 actions, stochastic)"
     assert "\x1b" not in str(eo.MDP(TABLE, name="\x1b[31m"))

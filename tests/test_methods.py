@@ -56,7 +56,8 @@ def test_covering_options_connect_the_ends_of_the_fiedler_vector(four_rooms):
         values, vectors = np.linalg.eigh(np.diag(W.sum(axis=1)) - W)
         assert values[2] - values[1] > 1e-6
         ends = int(vectors[:, 1].argmax()), int(vectors[:, 1].argmin())
-        W[ends], W[ends[::-1]] = 1.0, 1.0
+        W[ends] = 1.0
+        W[ends[::-1]] = 1.0
         goals |= dict.fromkeys(sorted(ends))
     options = discover(four_rooms, 6, "covering")
     assert set(options.goals) <= set(goals)
@@ -79,7 +80,8 @@ def test_diffusion_distances_agree_with_the_papers_sum(four_rooms, t):
     W = eo.graph(four_rooms).toarray()
     degree = W.sum(axis=1)
     values, U = np.linalg.eigh(np.eye(104) - W / np.sqrt(np.outer(degree, degree)))
-    right, left = U / np.sqrt(degree)[:, None], U * np.sqrt(degree)[:, None]
+    right = U / np.sqrt(degree)[:, None]
+    left = U * np.sqrt(degree)[:, None]
     w = (1.0 - values / 2.0) ** t
     score = [
         sum(w[k] * right[s, k] * left[:, k] for k in range(1, 104)) for s in range(104)
@@ -92,10 +94,8 @@ def test_diffusion_distances_agree_with_the_papers_sum(four_rooms, t):
 
 
 def test_diffusion_options_lead_to_local_maxima(four_rooms):
-    W, score = (
-        eo.graph(four_rooms),
-        compute_diffusion_distances(eo.graph(four_rooms), 4),
-    )
+    W = eo.graph(four_rooms)
+    score = compute_diffusion_distances(eo.graph(four_rooms), 4)
     found = discover(four_rooms, method="diffusion")
     expected = [
         s
@@ -328,10 +328,13 @@ def test_reward_aware_options_go_around_costly_states():
 def test_reward_aware_purposes_are_logarithms_of_the_series():
     """Z is the sum over paths of their probability times exp(reward / temperature)."""
     mdp, _ = costly()
-    P, step = uniform_walk(mdp).toarray(), np.exp(mdp.reward / 2.0)
-    Z, power = np.zeros_like(P), np.diag(step)
+    P = uniform_walk(mdp).toarray()
+    step = np.exp(mdp.reward / 2.0)
+    Z = np.zeros_like(P)
+    power = np.diag(step)
     for _ in range(400):
-        Z, power = Z + power, step[:, None] * (P @ power)
+        Z = Z + power
+        power = step[:, None] * (P @ power)
     chosen = get_method("reward-aware").function(
         mdp, 5, np.random.default_rng(0), temperature=2.0
     )
@@ -407,11 +410,10 @@ def test_every_method_from_samples_agrees_with_the_table(four_rooms, name):
     sampled = discover(walk(free, 100_000, rng=0), 4, name, **how)
     exact = discover(free, 4, name, **how)
     np.testing.assert_array_equal(sampled.policy, exact.policy)
-    assert (sampled.goals, sampled.labels) == (exact.goals, exact.labels)
-    assert (sampled.provenance["source"], sampled.provenance["method"]) == (
-        "samples",
-        name,
-    )
+    assert sampled.goals == exact.goals
+    assert sampled.labels == exact.labels
+    assert sampled.provenance["source"] == "samples"
+    assert sampled.provenance["method"] == name
     short = walk(free, 300, rng=0)
     seen = np.isin(np.arange(104), np.concatenate([short.obs, short.next_obs]))
     few = discover(short, 2, name, n_actions=4, space=Discrete(104), **how)

@@ -69,7 +69,10 @@ def test_purpose_takes_every_kind_of_integer(integer):
     p = Purpose(
         np.arange(3), integer(4), index=integer(2), sign=integer(1), goal=integer(1)
     )
-    assert (p.label, p.index, p.sign, p.goal) == ("4", 2, 1, 1)
+    assert p.label == "4"
+    assert p.index == 2
+    assert p.sign == 1
+    assert p.goal == 1
     assert all(type(x) is int for x in (p.index, p.sign, p.goal))
 
 
@@ -111,7 +114,10 @@ def test_option_acts_starts_and_terminates_as_its_policy_says(options):
     assert [option.act(s) for s in range(104)] == options.policy[0].tolist()
     np.testing.assert_array_equal(option.initiation, options.policy[0] != eo.TERMINATE)
     np.testing.assert_array_equal(option.termination, ~option.initiation)
-    assert (option.label, option.index, option.sign, option.goal) == ("e2+", 2, 1, None)
+    assert option.label == "e2+"
+    assert option.index == 2
+    assert option.sign == 1
+    assert option.goal is None
     assert option.eigenvalue == options.eigenvalues[0]
     assert option.mean_length == options.mean_length[0]
     with pytest.raises(IndexError, match="104"):
@@ -204,7 +210,8 @@ def test_set_made_by_hand_has_labels_and_values(corridor):
     assert options.labels == ("option 1", "option 2")
     assert not options.value.any()
     assert np.isnan(options.eigenvalues).all()
-    assert (options.n_states, options.n_actions) == (7, 4)
+    assert options.n_states == 7
+    assert options.n_actions == 4
     assert options[1:].labels == ("option 2",)
 
 

@@ -17,7 +17,8 @@ from tests.tables import make_slippery
 def random_mdp(seed, most=15, actions=(1, 2, 3, 5)):
     """Certain moves, mixed ones, loops, absorbing states and pieces: whatever comes."""
     rng = np.random.default_rng(seed)
-    S, A = int(rng.integers(1, most)), int(rng.choice(actions))
+    S = int(rng.integers(1, most))
+    A = int(rng.choice(actions))
     P = np.eye(S)[rng.integers(S, size=(S, A))]
     if rng.random() < 0.6:
         mixed = rng.random((S, A)) < rng.random()
@@ -134,7 +135,8 @@ def test_a_goal_is_reached_by_a_shortest_path_worth_gamma_to_the_distance(four_r
 
 def test_solve_crosses_a_valley_if_gamma_is_large():
     """Down 1, then up 3: worth it if gamma is over a third."""
-    mdp, f = eo.maze("..."), np.array([0.0, -1.0, 2.0])
+    mdp = eo.maze("...")
+    f = np.array([0.0, -1.0, 2.0])
     for gamma, expected in (
         (0.3, [-1, 1, -1]),
         (1 / 3, [-1, 1, -1]),
@@ -224,7 +226,8 @@ def test_options_terminate_at_local_maxima_of_their_potential(four_rooms):
     purposes = eo.eigenpurposes(eo.spectrum(eo.graph(four_rooms), k=20))
     options = eo.solve(four_rooms, purposes)
     for purpose, option in zip(purposes, options, strict=True):
-        f, stops = purpose.potential, np.flatnonzero(option.termination)
+        f = purpose.potential
+        stops = np.flatnonzero(option.termination)
         assert (f[four_rooms.successors[stops]].max(axis=1) <= f[stops] + 1e-12).all()
         assert int(f.argmax()) in stops
 
@@ -242,7 +245,8 @@ def test_negated_purpose_mirrors_the_option_in_the_i_maze(i_maze):
     turn = np.array([2, 3, 0, 1, -1])
     odd = 0
     for i in range(1, 10):
-        plus, minus = options[2 * (i - 1)], options[2 * (i - 1) + 1]
+        plus = options[2 * (i - 1)]
+        minus = options[2 * (i - 1) + 1]
         v = sp.vectors[:, i]
         if np.allclose(v[::-1], -v, atol=1e-9):
             odd += 1
@@ -255,15 +259,14 @@ def test_negated_purpose_mirrors_the_option_in_the_i_maze(i_maze):
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.9, 0.99]))
 def test_permuted_states_permute_the_options(seed, gamma):
     mdp, rng = random_mdp(seed, actions=(1, 2, 4))
-    S, A = mdp.n_states, mdp.n_actions
+    S = mdp.n_states
+    A = mdp.n_actions
     order = rng.permutation(S)
     P = mdp.transition.toarray().reshape(S, A, S)
     other = eo.MDP(P[order][:, :, order])
     f = rng.standard_normal(S)
-    a, b = (
-        eo.solve(mdp, eo.Purpose(f), gamma),
-        eo.solve(other, eo.Purpose(f[order]), gamma),
-    )
+    a = eo.solve(mdp, eo.Purpose(f), gamma)
+    b = eo.solve(other, eo.Purpose(f[order]), gamma)
     np.testing.assert_array_equal(b.policy[0], a.policy[0][order])
     if mdp.successors is not None:
         assert b.value.tobytes() == a.value[:, order].tobytes()
@@ -365,7 +368,8 @@ def test_large_batch_gives_the_same_bits_as_small_ones(rng):
 
 
 def test_solve_reports_progress(four_rooms):
-    calls, purposes = [], [eo.Purpose(np.eye(104)[i]) for i in range(3)]
+    calls = []
+    purposes = [eo.Purpose(np.eye(104)[i]) for i in range(3)]
     eo.solve(four_rooms, purposes, progress=lambda *numbers: calls.append(numbers))
     assert calls[-1] == (3, 3)
 
@@ -422,7 +426,8 @@ def test_solve_records_its_settings(four_rooms):
 @given(st.integers(0, 10**6))
 def test_lengths_in_deterministic_dynamics_count_steps(seed):
     rng = np.random.default_rng(seed)
-    S, A = int(rng.integers(1, 60)), int(rng.choice([1, 2, 4, 9]))
+    S = int(rng.integers(1, 60))
+    A = int(rng.choice([1, 2, 4, 9]))
     successors = rng.integers(S, size=(S, A))
     row = np.where(rng.random(S) < 0.2, -1, rng.integers(A, size=S))
     walks = [reference.walk(successors, row, s) for s in range(S)]
@@ -435,7 +440,8 @@ def test_lengths_in_stochastic_dynamics_are_expectations():
     for p in (0.5, 0.1, 1e-3):
         P = np.zeros((4, 1, 4))
         for s in range(3):
-            P[s, 0, s], P[s, 0, s + 1] = 1 - p, p
+            P[s, 0, s] = 1 - p
+            P[s, 0, s + 1] = p
         P[3, 0, 3] = 1.0
         expected = np.array([3, 2, 1, 0]) / p
         np.testing.assert_allclose(

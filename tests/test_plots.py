@@ -146,7 +146,8 @@ def test_draw_landscape_is_the_potential_with_paths(ax):
     heights = np.asarray(ax.images[0].get_array())
     np.testing.assert_allclose(heights[:, [0, -1]], np.tile([-2.0, 2.0], (101, 1)))
     assert ax.lines[1].get_xydata().tolist() == [[3.0, 0.5]]
-    assert (ax.get_xlim(), ax.get_ylim()) == ((0, 4), (-1, 1))
+    assert ax.get_xlim() == (0, 4)
+    assert ax.get_ylim() == (-1, 1)
 
 
 def test_draw_curves_of_runs_has_mean_and_student_band(ax, rng):
@@ -231,7 +232,9 @@ def test_save_clip_keeps_frames_and_speed(tmp_path: Path, rng):
     frames = rng.integers(0, 255, (4, 8, 6, 3), dtype=np.uint8)
     plots.save_clip(frames, tmp_path / "clip.gif", fps=10)
     with Image.open(tmp_path / "clip.gif") as clip:
-        assert (clip.n_frames, clip.size, clip.info["duration"]) == (4, (6, 8), 100)
+        assert clip.n_frames == 4
+        assert clip.size == (6, 8)
+        assert clip.info["duration"] == 100
 
 
 @pytest.mark.parametrize(

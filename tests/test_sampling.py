@@ -40,7 +40,8 @@ def test_discover_more_samples_come_closer_to_the_exact_options(
     exact = eo.discover(table, 8, operator="combinatorial")
     vectors = eo.spectrum(eo.graph(table), 5, "combinatorial").vectors[:, 1:]
     for seed in range(3):
-        path, angles = walk(table, 20_000, rng=seed), []
+        path = walk(table, 20_000, rng=seed)
+        angles = []
         for n in (300, 3000, 20_000):
             options = eo.discover(path[:n], 8, space=Discrete(104), n_actions=4)
             found = np.stack(
@@ -103,7 +104,8 @@ def test_discover_samples_of_environments(four_rooms: eo.MDP) -> None:
     assert np.array_equal(table.mdp.coords, four_rooms.coords)
     eo.OptionsWrapper(gym.make("eigenoptions/FourRooms-v0"), table).reset(seed=0)
     lake = eo.discover("FrozenLake-v1", 2, steps=2000)
-    assert (lake.n_states, lake.n_actions) == (16, 4)
+    assert lake.n_states == 16
+    assert lake.n_actions == 4
     car = eo.discover(
         lambda: gym.make("MountainCar-v0"), 2, steps=500, features="tiles", tiles=4
     )
@@ -220,7 +222,8 @@ def test_discover_whitened_functions_have_variance_one(car: Transitions) -> None
 def test_discover_whitened_eigenvalues_do_not_depend_on_the_scale_of_features(
     car: Transitions,
 ) -> None:
-    phi, scale = Fourier((-1.2, -0.07), (0.6, 0.07), order=2), np.linspace(0.5, 1.5, 9)
+    phi = Fourier((-1.2, -0.07), (0.6, 0.07), order=2)
+    scale = np.linspace(0.5, 1.5, 9)
     how = {"n_actions": 3, "per_cell": None, "iterations": 2}
     first, second = (
         eo.discover(car, 2, features=f, **how)

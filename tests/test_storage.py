@@ -281,7 +281,8 @@ def test_write_on_a_full_disk_leaves_the_old_file(options, file):
 
 
 def test_write_follows_links_and_keeps_permissions(options, tmp_path):
-    link, target = tmp_path / "link", tmp_path / "target"
+    link = tmp_path / "link"
+    target = tmp_path / "target"
     link.symlink_to("target")
     options.save(link)
     assert link.is_symlink()

@@ -155,7 +155,8 @@ def make_link(text: str) -> str:
 def click_cell(page: Page, row: int, column: int) -> None:
     box = page.locator("#board").bounding_box()
     assert box is not None
-    rows, columns = int(page.input_value("#rows")), int(page.input_value("#cols"))
+    rows = int(page.input_value("#rows"))
+    columns = int(page.input_value("#cols"))
     place = {
         "x": (column + 0.5) * box["width"] / columns,
         "y": (row + 0.5) * box["height"] / rows,
@@ -342,14 +343,16 @@ def test_saved_options_are_read_by_the_library(open_page, tmp_path):
         'save("options', f'save("{tmp_path}/options'
     )
     exec(compile(lines.replace("print(", "str("), "studio", "exec"), names)
-    options, mdp = names["options"], names["mdp"]
+    options = names["options"]
+    mdp = names["mdp"]
     saved = eo.load_options(tmp_path / "page.safetensors", mdp)
     assert np.array_equal(saved.policy, options.policy)
     assert np.allclose(saved.value, options.value)
     assert saved.labels == options.labels
     assert np.allclose(saved.eigenvalues, options.eigenvalues)
     assert np.array_equal(saved.mdp.coords, mdp.coords)
-    assert (saved.mdp.start, saved.mdp.goal) == (mdp.start, mdp.goal)
+    assert saved.mdp.start == mdp.start
+    assert saved.mdp.goal == mdp.goal
     shown = page.locator("#astext").text_content()
     assert shown == write_policy(mdp, options[3].policy, (13, 13))
 

@@ -22,7 +22,10 @@ from eigenoptions.options.walks import walk
 
 MAZE = eo.maze("four-rooms")
 WALK = walk(MAZE, 4000, rng=0)
-S, A, N, D = WALK.obs, WALK.action, WALK.next_obs, WALK.terminated
+S = WALK.obs
+A = WALK.action
+N = WALK.next_obs
+D = WALK.terminated
 REWARD = D.astype(float)
 HALVES = (slice(50), slice(50, None))
 
@@ -33,7 +36,8 @@ class Dataset:
     An episode has one more observation than actions.
     """
 
-    observation_space, action_space = Discrete(104), Discrete(4)
+    observation_space = Discrete(104)
+    action_space = Discrete(4)
 
     def iterate_episodes(self) -> Any:
         first = 0
@@ -98,11 +102,10 @@ def test_discover_of_recorded_data_is_that_of_transitions(kind: str) -> None:
 def test_names_of_states_become_states_of_the_table() -> None:
     names = np.array([f"cell {s:03d}" for s in range(104)])
     named = (names[S].tolist(), A, names[N])
-    mdp, numbered = eo.MDP.from_transitions(named), eo.MDP.from_transitions(WALK)
-    assert (mdp.states, mdp.fingerprint) == (
-        tuple(names.tolist()),
-        numbered.fingerprint,
-    )
+    mdp = eo.MDP.from_transitions(named)
+    numbered = eo.MDP.from_transitions(WALK)
+    assert mdp.states == tuple(names.tolist())
+    assert mdp.fingerprint == numbered.fingerprint
     for method in ("eigen", "neo"):
         options, expected = (
             eo.discover(data, n_options=2, method=method) for data in (named, WALK)
@@ -139,7 +142,9 @@ def test_of_a_replay_buffer_gives_the_steps_that_happened(
     states = np.array([0, 50])
     expected: list[list[tuple[int, int, int, bool]]] = [[], []]
     for i in range(steps):
-        action, done, timeout = i % 6, i % 4 == 3, i % 8 == 3
+        action = i % 6
+        done = i % 4 == 3
+        timeout = i % 8 == 3
         ends = [{"TimeLimit.truncated": timeout}] * 2
         buffer.add(
             states,
