@@ -54,26 +54,30 @@ def test_incidence_in_batches_is_the_papers_matrix(kind, rng):
         few = rng.random((5, 70)) < 0.5
     else:
         few = rng.integers(-2, 3, (5, 70)).astype(float)
-    states = rng.integers(5, size=(2, 200))
+    states, next_states = rng.integers(5, size=(2, 200))
 
     def features(numbers):
-        return csr_array(few[numbers]) if kind == "sparse" else few[numbers]
+        if kind == "sparse":
+            return csr_array(few[numbers])
+        return few[numbers]
 
-    batches = [
-        make_batch(*states[:, low:high])
-        for low, high in ((0, 1), (1, 60), (60, 60), (60, 200))
-    ]
+    batches = []
+    for low, high in ((0, 1), (1, 60), (60, 60), (60, 200)):
+        batches.append(make_batch(states[low:high], next_states[low:high]))
+
     T = Incidence()
-    n_new = sum(
-        T.add(features(batch.obs), features(batch.next_obs)).sum() for batch in batches
-    )
-    assert n_new == len(T) == T.rows.shape[0]
+    n_new = 0
+    for batch in batches:
+        is_new = T.add(features(batch.obs), features(batch.next_obs))
+        n_new += is_new.sum()
+    assert n_new == len(T)
+    assert n_new == T.rows.shape[0]
     assert abs(incidence(batches, features) - T.rows).nnz == 0
-    expected = reference.incidence(few[states[0]], few[states[1]])
-    assert_array_equal(
-        np.unique(T.rows.toarray(), axis=0),
-        np.unique(expected[expected.any(axis=1)], axis=0),
-    )
+
+    # The paper's matrix has the same rows, in another order.
+    expected = reference.incidence(few[states], few[next_states])
+    expected = expected[expected.any(axis=1)]
+    assert_array_equal(np.unique(T.rows.toarray(), axis=0), np.unique(expected, axis=0))
 
 
 def test_incidence_rows_keep_the_order_of_transitions():
@@ -89,14 +93,14 @@ def test_incidence_spectrum_of_dependent_features_counts_zeros(rng):
     phi = np.column_stack([phi, np.ones(500)])
     T = csr_array(np.diff(phi, axis=0))
     sp = incidence_spectrum(T)
-    assert (len(sp.values), sp.n_zero) == (9, 5)
-    D = np.diff(phi, axis=0)
-    assert_allclose(D @ sp.vectors[:, :5], 0, atol=1e-9)
-    assert_allclose(
-        (D @ sp.vectors[:, 5:]).T @ (D @ sp.vectors[:, 5:]) / 2,
-        np.diag(sp.values[5:]),
-        atol=1e-8,
-    )
+    assert len(sp.values) == 9
+    assert sp.n_zero == 5
+
+    # Differences along the eigenvectors: none for zeros, uncorrelated for the others.
+    changes = np.diff(phi, axis=0) @ sp.vectors
+    assert_allclose(changes[:, :5], 0, atol=1e-9)
+    products = changes[:, 5:].T @ changes[:, 5:] / 2
+    assert_allclose(products, np.diag(sp.values[5:]), atol=1e-8)
     assert (sp.vectors[9] == 0).all()
     assert_array_equal(incidence_spectrum(T, 7).vectors, sp.vectors[:, :7])
     assert incidence_spectrum(T, tolerance=0.9).n_zero == 8
@@ -111,15 +115,14 @@ def test_feature_spectrum_solves_the_generalised_eigenproblem(rng):
     M = np.cov(phi[:-1].T, bias=True)
     slow = feature_spectrum(batches, features)
     assert slow.features is features
-    assert_allclose(slow.vectors.T @ M @ slow.vectors, np.eye(8), atol=1e-8)
-    assert_allclose(
-        T.T @ T @ slow.vectors, 2 * M @ slow.vectors * slow.values, atol=1e-6
-    )
+    V = slow.vectors
+    assert_allclose(V.T @ M @ V, np.eye(8), atol=1e-8)
+    assert_allclose(T.T @ T @ V, 2 * M @ V * slow.values, atol=1e-6)
+
     plain = feature_spectrum(batches, features, 3, whiten=False)
-    assert_allclose(plain.vectors.T @ plain.vectors, np.eye(3), atol=1e-12)
-    assert_allclose(
-        T.T @ T @ plain.vectors, 2 * plain.vectors * plain.values, atol=1e-8
-    )
+    V = plain.vectors
+    assert_allclose(V.T @ V, np.eye(3), atol=1e-12)
+    assert_allclose(T.T @ T @ V, 2 * V * plain.values, atol=1e-8)
 
 
 def test_feature_spectrum_leaves_flat_directions_out(rng):
@@ -127,9 +130,8 @@ def test_feature_spectrum_leaves_flat_directions_out(rng):
     T = csr_array(np.diff(phi, axis=0))
     covariance = np.cov(phi.T)
     assert incidence_spectrum(T, covariance=covariance).vectors.shape == (4, 3)
-    assert incidence_spectrum(
-        T, covariance=covariance, min_variance=1e-3
-    ).vectors.shape == (4, 2)
+    fewer = incidence_spectrum(T, covariance=covariance, min_variance=1e-3)
+    assert fewer.vectors.shape == (4, 2)
 
 
 def test_spectrum_of_features_and_ritz_values_are_those_of_tica(rng):

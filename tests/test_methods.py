@@ -83,29 +83,22 @@ def test_diffusion_distances_agree_with_the_papers_sum(four_rooms, t):
     right = U / np.sqrt(degree)[:, None]
     left = U * np.sqrt(degree)[:, None]
     w = (1.0 - values / 2.0) ** t
-    score = [
-        sum(w[k] * right[s, k] * left[:, k] for k in range(1, 104)) for s in range(104)
-    ]
-    assert_allclose(
-        compute_diffusion_distances(eo.graph(four_rooms), t),
-        (np.array(score) ** 2).sum(axis=1),
-        atol=1e-10,
-    )
+    differences = np.zeros((104, 104))
+    for k in range(1, 104):
+        differences += w[k] * np.outer(right[:, k], left[:, k])
+    expected = (differences**2).sum(axis=1)
+    found = compute_diffusion_distances(eo.graph(four_rooms), t)
+    assert_allclose(found, expected, atol=1e-10)
 
 
 def test_diffusion_options_lead_to_local_maxima(four_rooms):
     W = eo.graph(four_rooms)
-    score = compute_diffusion_distances(eo.graph(four_rooms), 4)
+    score = compute_diffusion_distances(W, 4)
     found = discover(four_rooms, method="diffusion")
-    expected = [
-        s
-        for s in range(104)
-        if all(
-            score[s] > score[v] + 1e-12
-            for v in W.indices[W.indptr[s] : W.indptr[s + 1]]
-        )
-    ]
-    assert set(expected) <= set(found.goals)
+    for state in range(104):
+        neighbours = W.indices[W.indptr[state] : W.indptr[state + 1]]
+        if (score[state] > score[neighbours] + 1e-12).all():
+            assert state in found.goals
     assert (np.diff(score[list(found.goals)]) <= 1e-12).all()
     assert len(discover(four_rooms, method="diffusion", t=16)) < len(found)
 
@@ -210,11 +203,10 @@ def test_successor_of_a_learned_representation_has_its_ends(i_maze):
 def test_choose_landmarks_gives_one_per_room(four_rooms):
     psi = successor_representation(uniform_walk(four_rooms), 0.99)
     chosen = choose_landmarks(psi, 4)
-    nearest = np.array([np.linalg.norm(psi - psi[m], axis=1) for m in chosen]).argmin(
-        axis=0
-    )
-    corner = [(four_rooms.coords[m] > 6).tolist() for m in chosen]
-    assert len({tuple(c) for c in corner}) == 4  # one landmark per room
+    distances = [np.linalg.norm(psi - psi[landmark], axis=1) for landmark in chosen]
+    nearest = np.argmin(distances, axis=0)
+    rooms = four_rooms.coords[chosen] > 6
+    assert len(np.unique(rooms, axis=0)) == 4
     assert np.bincount(nearest).min() > 10
     found = discover(four_rooms, 4, "successor-goals")
     assert found.goals == tuple(chosen)
@@ -231,8 +223,9 @@ def test_choose_landmarks_gives_one_per_room(four_rooms):
 def modularity(W, label, resolution):
     W = W.toarray()
     degree = W.sum(axis=1)
-    inside = label[:, None] == label
-    return ((W - resolution * np.outer(degree, degree) / degree.sum()) * inside).sum()
+    expected = np.outer(degree, degree) / degree.sum()
+    is_inside = label[:, None] == label
+    return ((W - resolution * expected) * is_inside).sum()
 
 
 @pytest.mark.parametrize("resolution", [0.2, 1.0])
@@ -242,15 +235,17 @@ def test_find_communities_cannot_be_improved_by_one_move(four_rooms, resolution)
     scores = [modularity(W, label, resolution) for label in levels]
     assert scores == sorted(scores)
     first = levels[0]
-    for s in range(104):
-        for c in {first[v] for v in W.indices[W.indptr[s] : W.indptr[s + 1]]}:
+    for state in range(104):
+        neighbours = W.indices[W.indptr[state] : W.indptr[state + 1]]
+        for community in np.unique(first[neighbours]):
             other = first.copy()
-            other[s] = c
+            other[state] = community
             assert modularity(W, other, resolution) <= scores[0] + 1e-6
+
+    # Nested: each fine community lies in one coarse community.
     for fine, coarse in pairwise(levels):
-        assert (
-            len(np.unique(np.stack([fine, coarse], axis=1), axis=0)) == fine.max() + 1
-        )  # nested
+        pairs = np.unique(np.stack([fine, coarse], axis=1), axis=0)
+        assert len(pairs) == fine.max() + 1
 
 
 def test_community_options_lead_from_room_to_room(four_rooms):

@@ -48,8 +48,9 @@ def test_shortest_potential_equals_breadth_first_distance() -> None:
     mdp = eo.maze("four-rooms")
     planner = eo.Planner(log_of("four-rooms"), potential="shortest")
     for goal in (0, 50, 103):
-        expected = [distance(mdp, state, goal) for state in range(0, 104, 9)]
-        assert [planner.distance(state, goal) for state in range(0, 104, 9)] == expected
+        for state in range(0, 104, 9):
+            expected = distance(mdp, state, goal)
+            assert planner.distance(state, goal) == expected
 
 
 def test_log_z_equals_dense_inverse() -> None:
@@ -63,17 +64,17 @@ def test_log_z_equals_dense_inverse() -> None:
 
 def test_hitting_equals_hitting_times_and_commute_is_both_ways() -> None:
     log = log_of("i-maze")
-    walk_times = eo.Planner(log, potential="hitting")
-    P = (
-        walk_times.mdp.transition.toarray()
-        .reshape(walk_times.mdp.n_states, 4, -1)
-        .mean(axis=1)
-    )
-    others = np.arange(len(P)) != 5
-    times = np.linalg.solve(
-        np.eye(len(P) - 1) - P[np.ix_(others, others)], np.ones(len(P) - 1)
-    )
-    np.testing.assert_allclose(-walk_times.potential(5)[others], times)
+    hitting = eo.Planner(log, potential="hitting")
+    n = hitting.mdp.n_states
+
+    # The equations t = 1 + P t of the uniform walk, without the goal.
+    P = hitting.mdp.transition.toarray().reshape(n, 4, n).mean(axis=1)
+    others = np.arange(n) != 5
+    P_others = P[np.ix_(others, others)]
+    times = np.linalg.solve(np.eye(n - 1) - P_others, np.ones(n - 1))
+    np.testing.assert_allclose(-hitting.potential(5)[others], times)
+
+    # A commute time is the number of edges, both ways, times the resistance.
     commute = eo.Planner(log, potential="commute")
     assert commute.distance(3, 12) == pytest.approx(commute.distance(12, 3))
     W = eo.graph(commute.mdp).toarray()
@@ -132,21 +133,25 @@ def test_random_jumps_are_avoided_where_they_may_end_in_a_dead_end() -> None:
     """A door leads to the goal or to an island, by chance; the way round is certain."""
     rng = np.random.default_rng(0)
     obs = rng.uniform(0, (10, 6), (30_000, 2))
-    door = in_wall(obs) & (obs[:, 1] < 1)
-    outside = ~in_wall(obs) | door
-    obs = obs[outside]
-    door = door[outside]
+    is_door = in_wall(obs) & (obs[:, 1] < 1)
+    is_free = ~in_wall(obs) | is_door
+    obs = obs[is_free]
+    is_door = is_door[is_free]
+
+    # Every action in the door jumps to one of two places.
     action = rng.uniform(-1, 1, obs.shape)
     next_obs = np.clip(obs + 0.2 * action, 0.0, (10.0, 6.0))
-    blocked = in_wall(next_obs) & (next_obs[:, 1] >= 1)
-    next_obs[blocked] = obs[blocked]
-    next_obs[door] = np.array([[9.0, 1.0], [20.0, 20.0]])[
-        rng.integers(2, size=door.sum())
-    ]
+    is_blocked = in_wall(next_obs) & (next_obs[:, 1] >= 1)
+    next_obs[is_blocked] = obs[is_blocked]
+    places = np.array([[9.0, 1.0], [20.0, 20.0]])
+    next_obs[is_door] = places[rng.integers(2, size=is_door.sum())]
+
+    # With a small gamma the risk counts less than the long way.
     gamble = eo.Planner((obs, action, next_obs), 1.0, gamma=0.5)
     planner = eo.Planner((obs, action, next_obs))
     assert planner.plan([3.0, 0.5], [9.0, 1.0])[:, 1].max() > 4.5
     assert gamble.plan([3.0, 0.5], [9.0, 1.0])[:, 1].max() < 4.5
+
     # Actions do not depend on where the origin is, also in the door, where nobody
     # crossed a border.
     shifted = eo.Planner((obs + 64, action, next_obs + 64), 1.0, gamma=0.5)
@@ -165,18 +170,16 @@ def teleport(position: Any, action: Any) -> Any:
     It lies in the middle of the cell.
     """
     low = np.where(position[..., :1] > 5, (10.0, 0.0), (0.0, 0.0))
+    following = np.clip(position + 0.2 * action, low, low + 4.0)
     jumps = np.linalg.norm(position - 2.5, axis=-1, keepdims=True) < 0.3
-    return np.where(
-        jumps, (12.0, 2.0), np.clip(position + 0.2 * action, low, low + 4.0)
-    )
+    return np.where(jumps, (12.0, 2.0), following)
 
 
 def test_jumps_are_taken_where_others_jumped() -> None:
     rng = np.random.default_rng(0)
-    obs = (
-        rng.uniform(0, 4, (20_000, 2))
-        + np.array([[0.0, 0.0], [10.0, 0.0]])[rng.integers(2, size=20_000)]
-    )
+    inside = rng.uniform(0, 4, (20_000, 2))
+    corners = np.array([[0.0, 0.0], [10.0, 0.0]])
+    obs = inside + corners[rng.integers(2, size=20_000)]
     action = rng.uniform(-1, 1, obs.shape)
     planner = eo.Planner((obs, action, teleport(obs, action)), 1.0)
     assert planner.mdp.n_actions == 9
@@ -193,9 +196,8 @@ def test_one_recorded_way_leads_there_and_back(seed: int) -> None:
 
     Straight lines between them would lead through cells that lead back.
     """
-    action = np.clip(
-        np.random.default_rng(seed).normal([0.8, 0.5], 0.5, (120, 2)), -1, 1
-    )
+    rng = np.random.default_rng(seed)
+    action = np.clip(rng.normal([0.8, 0.5], 0.5, (120, 2)), -1, 1)
     action[:2] = [[-1, -1], [1, 1]]
     way = np.cumsum(np.vstack([[50.0, 50.0], 0.2 * action]), axis=0)
     planner = eo.Planner((way[:-1], action, way[1:]), 1.0)
@@ -219,10 +221,11 @@ def test_options_are_ordinary_options(tmp_path: Path) -> None:
     planner = eo.Planner(log_of("four-rooms"))
     options = planner.options(4)
     assert len(set(options.goals)) == 4
+
     options.save(tmp_path / "options.safetensors")
-    assert np.array_equal(
-        eo.load_options(tmp_path / "options.safetensors").policy, options.policy
-    )
+    loaded = eo.load_options(tmp_path / "options.safetensors")
+    assert np.array_equal(loaded.policy, options.policy)
+
     env = eo.OptionsWrapper(eo.envs.MazeEnv("four-rooms"), options, state=planner.state)
     env.reset(seed=0)
     obs = env.step(4)[0]
@@ -263,9 +266,13 @@ def test_shaped_reward_keeps_optimal_policies_of_random_mdps() -> None:
             for action in range(3):
                 env.reset(options={"state": state})
                 shaped[state, action] = env.step(action)[1]
-        best = [solve_values(P, rewards, gamma) for rewards in (R, shaped)]
-        assert np.array_equal(best[0][1:].argmax(axis=1), best[1][1:].argmax(axis=1))
-        np.testing.assert_allclose(best[1][1:], best[0][1:] - f[1:, None], atol=1e-8)
+
+        # State 0 is terminal.
+        plain_values = solve_values(P, R, gamma)[1:]
+        shaped_values = solve_values(P, shaped, gamma)[1:]
+        best = plain_values.argmax(axis=1)
+        assert np.array_equal(shaped_values.argmax(axis=1), best)
+        np.testing.assert_allclose(shaped_values, plain_values - f[1:, None], atol=1e-8)
 
 
 def solve_values(P: Any, R: Any, gamma: float) -> Any:

@@ -45,14 +45,18 @@ def agrees(mdp, potential, gamma, row, value):
     q, v = reference.value_iteration(mdp, potential, gamma)
     scale = max(np.abs(potential).max(), 1e-300)
     np.testing.assert_allclose(value, v, rtol=0, atol=1e-9 * scale)
+
+    # The best action is clear if it is neither close to the next nor to stopping.
     best = q.max(axis=1)
-    runner_up = (
-        np.sort(q, axis=1)[:, -2] if q.shape[1] > 1 else np.full(len(q), -np.inf)
-    )
-    clear = (np.abs(best) > 1e-10 * scale) & (best - runner_up > 1e-10 * scale)
+    runner_up = np.full(len(q), -np.inf)
+    if q.shape[1] > 1:
+        runner_up = np.sort(q, axis=1)[:, -2]
+    is_clear = np.abs(best) > 1e-10 * scale
+    is_clear &= best - runner_up > 1e-10 * scale
     expected = np.where(best > 0, q.argmax(axis=1), -1)
-    np.testing.assert_array_equal(row[clear], expected[clear])
-    # where choices are close, the one taken is one of the best
+    np.testing.assert_array_equal(row[is_clear], expected[is_clear])
+
+    # Where choices are close, the one taken is one of the best.
     acting = np.flatnonzero(row >= 0)
     assert (q[acting, row[acting]] >= best[acting] - 1e-10 * scale).all()
     assert (best[row < 0] < 1e-10 * scale).all()
@@ -162,27 +166,20 @@ def test_solve_ties_go_to_terminate_and_near_ties_to_the_first():
         return eo.solve(mdp, eo.Purpose(potential, **fields)).policy[0].tolist()
 
     assert row(0.0, 0.5, 1.0) == [1, 1, -1]
-    assert (
-        row(1.0, 1.0 + 5e-13, 1.0, exact=True)
-        == row(1.0, 1.0 + 5e-10, 1.0)
-        == [-1, -1, -1]
-    )
-    assert (
-        row(1.0, 1.0 + 1e-11, 1.0, exact=True)
-        == row(1.0, 1.0 + 1e-8, 1.0)
-        == [1, -1, 3]
-    )
-    # Left is better by less than the tolerance, right comes first.
-    assert (
-        row(1.0 + 5e-13, 0.0, 1.0, exact=True)
-        == row(1.0 + 1e-10, 0.0, 1.0)
-        == [-1, 1, -1]
-    )
-    assert (
-        row(1.0 + 1e-10, 0.0, 1.0, exact=True)
-        == row(1.0 + 1e-8, 0.0, 1.0)
-        == [-1, 3, -1]
-    )
+
+    # The middle is higher by less than the tolerance, then by more.
+    assert row(1.0, 1.0 + 5e-13, 1.0, exact=True) == [-1, -1, -1]
+    assert row(1.0, 1.0 + 5e-10, 1.0) == [-1, -1, -1]
+    assert row(1.0, 1.0 + 1e-11, 1.0, exact=True) == [1, -1, 3]
+    assert row(1.0, 1.0 + 1e-8, 1.0) == [1, -1, 3]
+
+    # Left is better by less than the tolerance, so right, which comes first, is taken.
+    assert row(1.0 + 5e-13, 0.0, 1.0, exact=True) == [-1, 1, -1]
+    assert row(1.0 + 1e-10, 0.0, 1.0) == [-1, 1, -1]
+
+    # Left is better by more.
+    assert row(1.0 + 1e-10, 0.0, 1.0, exact=True) == [-1, 3, -1]
+    assert row(1.0 + 1e-8, 0.0, 1.0) == [-1, 3, -1]
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.9, 0.999, 0.99999])
@@ -206,18 +203,16 @@ def test_solve_of_a_constant_potential_terminates_everywhere(four_rooms, gamma, 
 @given(st.integers(0, 10**6), st.floats(0.0, 0.9999))
 def test_every_option_terminates_with_probability_one(seed, gamma):
     mdp, rng = random_mdp(seed)
-    options = eo.solve(
-        mdp,
-        [eo.Purpose(random_potential(rng, mdp.n_states), exact=True) for _ in range(4)],
-        gamma,
-    )
+    potentials = [random_potential(rng, mdp.n_states) for _ in range(4)]
+    options = eo.solve(mdp, [eo.Purpose(f, exact=True) for f in potentials], gamma)
     assert (options.policy == -1).any(axis=1).all()
     assert np.isfinite(options.mean_length).all()
     for row in options.policy:
         steps = compute_lengths(mdp, row)
         assert np.isfinite(steps).all()
         assert ((steps == 0) == (row < 0)).all()
-    # it stops at every top of its potential
+
+    # It stops at every top of its potential.
     for option, value in zip(options, options.value, strict=True):
         assert (value[option.termination] <= 1e-9).all()
 
@@ -265,13 +260,13 @@ def test_permuted_states_permute_the_options(seed, gamma):
     P = mdp.transition.toarray().reshape(S, A, S)
     other = eo.MDP(P[order][:, :, order])
     f = rng.standard_normal(S)
-    a = eo.solve(mdp, eo.Purpose(f), gamma)
-    b = eo.solve(other, eo.Purpose(f[order]), gamma)
-    np.testing.assert_array_equal(b.policy[0], a.policy[0][order])
+    options = eo.solve(mdp, eo.Purpose(f), gamma)
+    permuted = eo.solve(other, eo.Purpose(f[order]), gamma)
+    np.testing.assert_array_equal(permuted.policy[0], options.policy[0][order])
     if mdp.successors is not None:
-        assert b.value.tobytes() == a.value[:, order].tobytes()
-    np.testing.assert_allclose(b.value, a.value[:, order], atol=1e-12)
-    np.testing.assert_allclose(b.mean_length, a.mean_length, rtol=1e-9)
+        assert permuted.value.tobytes() == options.value[:, order].tobytes()
+    np.testing.assert_allclose(permuted.value, options.value[:, order], atol=1e-12)
+    np.testing.assert_allclose(permuted.mean_length, options.mean_length, rtol=1e-9)
 
 
 @given(st.integers(0, 10**6))
@@ -318,13 +313,15 @@ def test_batch_gives_the_same_rows_as_single_purposes(i_maze, many, stochastic, 
 
 def winding(high, wide):
     """One long corridor, folded: far in steps where it is near in numbers."""
-    rows = []
-    for y in range(high):
+    wall = "#" * (wide - 1)
+    rows = ["." * wide]
+    for turn in range(high - 1):
+        opening_right = turn % 2 == 0
+        if opening_right:
+            rows.append(wall + ".")
+        else:
+            rows.append("." + wall)
         rows.append("." * wide)
-        if y < high - 1:
-            rows.append(
-                "#" * (wide - 1) + "." if y % 2 == 0 else "." + "#" * (wide - 1)
-            )
     return "\n".join(rows)
 
 
@@ -348,10 +345,10 @@ def test_values_equal_sweeps_state_by_state_to_the_last_bit(text, rng):
         options = eo.solve(mdp, eo.Purpose(potential), gamma=0.99)
         x = reference.climbed(mdp.successors, potential, 0.99)
         q = x[mdp.successors] - potential[:, None]
-        assert options.value[0].tobytes() == np.maximum(q.max(axis=1), 0.0).tobytes()
-        np.testing.assert_array_equal(
-            options.policy[0], np.where(q.max(axis=1) > 1e-11, q.argmax(axis=1), -1)
-        )
+        best = q.max(axis=1)
+        assert options.value[0].tobytes() == np.maximum(best, 0.0).tobytes()
+        expected = np.where(best > 1e-11, q.argmax(axis=1), -1)
+        np.testing.assert_array_equal(options.policy[0], expected)
 
 
 def test_large_batch_gives_the_same_bits_as_small_ones(rng):
@@ -430,9 +427,12 @@ def test_lengths_in_deterministic_dynamics_count_steps(seed):
     A = int(rng.choice([1, 2, 4, 9]))
     successors = rng.integers(S, size=(S, A))
     row = np.where(rng.random(S) < 0.2, -1, rng.integers(A, size=S))
-    walks = [reference.walk(successors, row, s) for s in range(S)]
-    expected = [np.inf if walk is None else walk[0] for walk in walks]
-    assert compute_lengths(eo.MDP.from_successors(successors), row).tolist() == expected
+    expected = []
+    for state in range(S):
+        walk = reference.walk(successors, row, state)
+        expected.append(np.inf if walk is None else walk[0])
+    mdp = eo.MDP.from_successors(successors)
+    assert compute_lengths(mdp, row).tolist() == expected
 
 
 def test_lengths_in_stochastic_dynamics_are_expectations():
@@ -451,29 +451,19 @@ def test_lengths_in_stochastic_dynamics_are_expectations():
 
 def test_lengths_are_infinite_where_an_option_may_never_terminate(corridor):
     inf = np.inf
-    assert compute_lengths(corridor, np.array([1, 3, 1, 1, -1, 1, 1])).tolist() == [
-        inf,
-        inf,
-        2,
-        1,
-        0,
-        inf,
-        inf,
-    ]
-    assert (compute_lengths(corridor, np.zeros(7, dtype=int)) == np.inf).all()
-    # from 1 a coin decides between the stop and a trap; from 2 the stop is sure, in the
-    # end
+    lengths = compute_lengths(corridor, np.array([1, 3, 1, 1, -1, 1, 1]))
+    assert lengths.tolist() == [inf, inf, 2, 1, 0, inf, inf]
+    assert (compute_lengths(corridor, np.zeros(7, dtype=int)) == inf).all()
+
+    # From 1 a coin decides between the stop and a trap; from 2 the stop is sure, in the
+    # end.
     P = np.zeros((4, 1, 4))
     P[0, 0, 0] = 1.0
     P[1, 0, [0, 3]] = 0.5
     P[2, 0, [2, 3]] = 0.5
     P[3, 0, 3] = 1.0
-    assert compute_lengths(eo.MDP(P), np.array([0, 0, 0, -1])).tolist() == [
-        np.inf,
-        np.inf,
-        2.0,
-        0.0,
-    ]
+    lengths = compute_lengths(eo.MDP(P), np.array([0, 0, 0, -1]))
+    assert lengths.tolist() == [inf, inf, 2.0, 0.0]
 
 
 # Wrong calls
