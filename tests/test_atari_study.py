@@ -72,7 +72,8 @@ def test_regions_of_a_game_do_not_overlap() -> None:
 
 @pytest.mark.parametrize("game", GAMES)
 def test_starts_of_a_collection_are_different_places(game: str) -> None:
-    emulator, places = Emulator(game), set()
+    emulator = Emulator(game)
+    places = set()
     for actions in load_starts(game, 21):
         emulator.replay(actions)
         assert not emulator.over

@@ -59,7 +59,8 @@ def test_from_env_of_a_maze_returns_the_maze(name: str) -> None:
     maze = eo.maze(REGISTERED[name])
     mdp = from_env(f"eigenoptions/{name}-v0")
     assert mdp.fingerprint == maze.fingerprint
-    assert (mdp.start, mdp.goal) == (maze.start, maze.goal)
+    assert mdp.start == maze.start
+    assert mdp.goal == maze.goal
     np.testing.assert_array_equal(mdp.coords, maze.coords)
 
 
@@ -148,7 +149,9 @@ def test_from_env_table_is_exact_where_states_are_reached(name: str) -> None:
     mdp = from_env(name)
     n_states = int(env.observation_space.n)
     n_actions = int(env.action_space.n)
-    assert (mdp.n_states, mdp.n_actions, mdp.name) == (n_states, n_actions, name)
+    assert mdp.n_states == n_states
+    assert mdp.n_actions == n_actions
+    assert mdp.name == name
 
     # Rows that are not those of the environment stay put.
     table = mdp.transition.toarray()

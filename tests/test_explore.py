@@ -152,7 +152,9 @@ def test_a_corridor_is_known_as_soon_as_every_action_was_tried() -> None:
     assert (found.mdp.successors[-1] == 10).all()
     # Each of the ten cells has four actions, and the way back is at most as long again.
     assert 40 <= found.n_steps <= 100
-    assert (found.mdp.start, found.mdp.goal, found.rewarded.tolist()) == (0, 10, [10])
+    assert found.mdp.start == 0
+    assert found.mdp.goal == 10
+    assert found.rewarded.tolist() == [10]
 
 
 def test_what_was_found_is_what_happened() -> None:
@@ -386,7 +388,8 @@ def test_a_pose_is_the_place_of_the_agent() -> None:
         obs, *_ = env.step(action)
         x, y, turn, *_ = tracker.follow(env, obs, action)  # type: ignore[misc]
         moved = np.array(env.unwrapped.agent_pos) - start  # type: ignore[attr-defined]
-        assert (x, y) == (a * moved[0] + b * moved[1], c * moved[0] + d * moved[1])
+        assert x == a * moved[0] + b * moved[1]
+        assert y == c * moved[0] + d * moved[1]
         assert turn == (env.unwrapped.agent_dir - heading) % 4  # type: ignore[attr-defined]
 
 

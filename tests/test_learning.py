@@ -356,7 +356,8 @@ def test_kernel_equals_its_twin_on_random_tables(seed, **how):
 
 def test_more_than_127_actions_are_learned():
     """Policies then need more than a byte."""
-    S, A = 4, 130
+    S = 4
+    A = 130
     P = np.zeros((S, A, S))
     P[np.arange(S), :, np.arange(S)] = 1.0
     P[:, A - 1] = np.roll(np.eye(S), 1, axis=1)

@@ -171,14 +171,16 @@ def test_linear_set_is_selected_as_a_sequence(options):
 
 
 def test_linear_set_survives_a_file(options, tmp_path):
-    path, twice = tmp_path / "a.safetensors", tmp_path / "b.safetensors"
+    path = tmp_path / "a.safetensors"
+    twice = tmp_path / "b.safetensors"
     options.save(path)
     loaded = eo.load_options(path)
     loaded.save(twice)
     assert path.read_bytes() == twice.read_bytes()
     x = np.random.default_rng(1).random((20, 2))
     assert loaded.actions(x).tolist() == options.actions(x).tolist()
-    assert (loaded.labels, loaded.provenance) == (options.labels, options.provenance)
+    assert loaded.labels == options.labels
+    assert loaded.provenance == options.provenance
     assert loaded.features == options.features
     np.testing.assert_array_equal(loaded.directions, options.directions)
     assert eo.load_options(path, only=[1, 2]).labels == ("e1-", "e2+")
@@ -278,7 +280,8 @@ class Line(gym.Env[Any, Any]):
     action_space = gym.spaces.Discrete(2)
 
     def __init__(self) -> None:
-        self.lock, self.x = threading.Lock(), 0.0
+        self.lock = threading.Lock()
+        self.x = 0.0
 
     def reset(
         self, *, seed: int | None = None, options: Any = None
@@ -362,7 +365,8 @@ def test_patience_counts_the_steps_without_a_rise(patience):
     env = make_corridor(make_stubborn(patience=patience))
     env.reset(seed=0)
     obs, *_, info = env.step(4)
-    assert (obs, info["duration"]) == (LENGTH - 1, LENGTH - 1 + patience)
+    assert obs == LENGTH - 1
+    assert info["duration"] == LENGTH - 1 + patience
 
     # A new execution has its patience again.
     *_, info = env.step(4)
@@ -386,7 +390,8 @@ def test_stop_chance_makes_durations_geometric():
 
 
 def test_paths_and_collections_honour_patience():
-    patient, stubborn = make_stubborn(patience=2), make_stubborn()
+    patient = make_stubborn(patience=2)
+    stubborn = make_stubborn()
     ((path,),) = run_options(MazeEnv("S......"), patient, runs=1, warm_up=0)
     assert path.tolist() == [*range(LENGTH), LENGTH - 1, LENGTH - 1]
     ((path,),) = run_options(
@@ -409,7 +414,8 @@ def test_termination_is_kept_in_files_selections_and_look_ahead(tmp_path):
         options[:1],
         options.look_ahead(MazeEnv("S......")),
     ):
-        assert (these.patience, these.stop_chance) == (5, 0.125)
+        assert these.patience == 5
+        assert these.stop_chance == 0.125
     # `act` itself has no memory.
     assert options[0].act(LENGTH - 1) == 1
 

@@ -226,7 +226,8 @@ def test_discover_continuous_actions_raises_and_names_the_wrapper() -> None:
 def test_some_steps_of_a_batch_keep_all_columns() -> None:
     batch = eo.Transitions(S, A, N, D, REWARD, ~D)
     few = batch[10:13]
-    assert (len(few), few.obs.tolist()) == (3, S[10:13].tolist())
+    assert len(few) == 3
+    assert few.obs.tolist() == S[10:13].tolist()
     np.testing.assert_array_equal(few.truncated, ~D[10:13])
     np.testing.assert_array_equal(batch[D].reward, REWARD[D])
     assert WALK[:5].reward is None

@@ -142,7 +142,8 @@ def test_the_reproduction_measures_what_it_compares():
 def test_options_of_an_environment_do_not_stop_at_the_end_that_they_should_leave():
     """Negative parts of random-walk eigenvectors have no local maximum."""
     mdp = eo.maze("perfect:14x14")
-    paper, agent = eo.discover(mdp, 8), eo.discover(MazeEnv(mdp), 8)
+    paper = eo.discover(mdp, 8)
+    agent = eo.discover(MazeEnv(mdp), 8)
     assert "operator" not in paper.provenance
     assert agent.provenance["operator"] == "random-walk"
     np.testing.assert_array_equal(
