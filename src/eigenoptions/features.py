@@ -357,18 +357,22 @@ class Raw(FeatureMap):
         rows = flatten_observations(obs)
         if self.low is None:
             return rows
-        low, extent = self._low_and_width
+        self._check_size(len(self.low))
+        low, extent = self._low_and_extent
         return _scale_to_unit(rows, low, extent)
 
+    def _check_size(self, n_features: int) -> None:
+        """Raise ValueError if there are too many features."""
+        if n_features > self.max_features:
+            raise ValueError(
+                f"{n_features} features are more than {self.max_features}: "
+                "pass features=, a function of observations that makes fewer"
+            )
+
     @cached_property
-    def _low_and_width(self) -> tuple[FloatArray, FloatArray]:
+    def _low_and_extent(self) -> tuple[FloatArray, FloatArray]:
         """The arrays `low` and ``high - low`` ``(D,)``."""
         low = np.array(self.low)
-        if len(low) > self.max_features:
-            raise ValueError(
-                f"{len(low)} features are more than {self.max_features}: "
-                "pass features=, a function that makes fewer"
-            )
         return low, np.array(self.high) - low
 
 
@@ -424,18 +428,25 @@ class BoundedMap(FeatureMap):
     def __call__(self, obs: ArrayLike) -> Any:
         """Map observations ``(N, ...)`` to features ``(N, d)``."""
         rows = flatten_observations(obs)
-        low, extent = self._low_and_width
+        self._check_size()
+        low, extent = self._low_and_extent
         return self._map(_scale_to_unit(rows, low, extent))
 
-    @cached_property
-    def _low_and_width(self) -> tuple[FloatArray, FloatArray]:
-        """The arrays `low` and ``high - low`` ``(D,)``."""
+    def _check_size(self) -> None:
+        """Raise ValueError if there are too many features.
+
+        Not when the map is made: `for_space` makes several and keeps one.
+        """
         if self.n_features > self.max_features:
             settings = " or ".join(self.defaults[-1])
             raise ValueError(
                 f"{self.n_features} features are more than {self.max_features}: "
                 f"set a smaller {settings}"
             )
+
+    @cached_property
+    def _low_and_extent(self) -> tuple[FloatArray, FloatArray]:
+        """The arrays `low` and ``high - low`` ``(D,)``."""
         low = np.array(self.low)
         return low, np.array(self.high) - low
 

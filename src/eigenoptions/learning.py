@@ -155,11 +155,13 @@ class LearningRecord(Record):
         update = self.settings.get("update", "")
         runs = count_noun(n_runs, "run")
         episodes = count_noun(n_episodes, "episode")
+        size = f"LearningRecord(update={update!r}, {runs} of {episodes}"
+        if self.returns.size == 0:
+            return f"{size})"
+
+        # The mean over runs of the evaluation after the last learning episode.
         mean_final_return = self.returns[:, -1].mean()
-        return (
-            f"LearningRecord(update={update!r}, {runs} of {episodes}: "
-            f"return {mean_final_return:.2f} in the last)"
-        )
+        return f"{size}: return {mean_final_return:.2f} in the last)"
 
 
 def q_learning(

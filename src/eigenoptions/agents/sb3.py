@@ -286,14 +286,17 @@ class OptionsDQN(DQN):
 def prefer_actions(agent: BaseAlgorithm, option_chance: float = 0.05) -> None:
     """Let an agent begin with primitive actions.
 
-    An untrained network chooses actions and options alike. Call this before `learn`.
+    An untrained network chooses each action and each option about equally often, so
+    most of its choices are options. Call this before `learn`.
 
-    PPO, A2C and MaskablePPO explore by their own policy: the biases of the action
-    logits are set so that all options together have about the probability
-    `option_chance` where all are available (initial weights are small, not zero). DQN
-    explores by ``OptionsWrapper(option_chance=...)``: here every option begins with the
-    mean value of the primitive actions, which is never above their largest, so that the
-    greedy choice is a primitive action; `OptionsDQN` does this itself.
+    PPO, A2C and MaskablePPO explore by their own policy. The biases of its logits are
+    set so that all options together have probability `option_chance` where all are
+    available. This holds approximately, since the agent's initial weights are small
+    but not zero.
+
+    DQN explores by ``OptionsWrapper(option_chance=...)``. Here every option begins with
+    the mean value of the primitive actions. The mean is at most the maximum, so the
+    greedy choice is a primitive action. `OptionsDQN` does this itself.
 
     Parameters
     ----------
@@ -329,7 +332,10 @@ def prefer_actions(agent: BaseAlgorithm, option_chance: float = 0.05) -> None:
 
 
 def _set_option_values_to_mean(network: torch.nn.Module, n_primitive: int) -> None:
-    """Give every option the mean value of the actions."""
+    """Give every option the mean value of the primitive actions, in all states.
+
+    The values are linear in the last layer, so the means of its rows have this value.
+    """
     linear_layers = [
         layer for layer in network.modules() if isinstance(layer, torch.nn.Linear)
     ]

@@ -83,7 +83,7 @@ def add_chance_arguments(parser: ArgumentParser, default: str) -> None:
     )
     parser.add_argument(
         "--stop-chance",
-        type=float,
+        type=_parse_probability,
         default=0.0,
         metavar="P",
         help="probability that an option also terminates after each step (default: 0)",
@@ -101,12 +101,22 @@ def add_json_argument(parser: ArgumentParser) -> None:
 
 
 def _parse_chance(text: str) -> float | str:
-    """A number or ``"auto"``; the library checks that it is a probability."""
+    """A probability, or ``"auto"`` as it is."""
     if text == "auto":
         return text
+    return _parse_probability(text, "a probability in 0..1 or auto")
+
+
+def _parse_probability(text: str, expected: str = "a probability in 0..1") -> float:
+    """A number in 0..1; argparse shows the error with the name of the argument."""
+    error = ArgumentTypeError(f"must be {expected}, got {text!r}")
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
-        raise ArgumentTypeError(
-            f"must be a probability or auto, got {text!r}"
-        ) from None
+        raise error from None
+
+    # False for nan, too.
+    is_probability = 0 <= number <= 1
+    if not is_probability:
+        raise error
+    return number

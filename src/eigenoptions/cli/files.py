@@ -8,8 +8,12 @@ from pathlib import Path
 from typing import Any
 
 
-def check_folder(folder: Path | None) -> None:
-    """Raise an error if a folder cannot be written into, before any work is done."""
+def check_writable(folder: Path | None) -> None:
+    """Raise an error if a folder cannot be written into, before any work is done.
+
+    A folder that does not exist yet can be made where its parent can be written.
+    None, for no folder, is fine.
+    """
     if folder is None:
         return
 

@@ -51,11 +51,13 @@ def read_buffer(buffer: Any) -> Columns:
 
 
 def _list_filled_rows(buffer: Any) -> IndexArray:
-    """Numbers of the rows that hold steps, oldest first."""
+    """Numbers of the rows of a `ReplayBuffer` that hold whole steps, oldest first."""
     size = int(buffer.buffer_size)
     position = int(buffer.pos)
     if not buffer.full:
         return np.arange(position)
+
+    # A full buffer is a ring: the next row to be overwritten is the oldest.
     rows = (np.arange(size) + position) % size
     if buffer.optimize_memory_usage:
         # The next observation of the newest row is stored in the oldest row, whose own

@@ -20,7 +20,7 @@ from eigenoptions.discovery.samples import (
 )
 from eigenoptions.discovery.tables import Request
 from eigenoptions.envs.exploring import explore
-from eigenoptions.envs.finite import mdp_from_table, try_search
+from eigenoptions.envs.finite import SearchResult, mdp_from_table, try_search
 from eigenoptions.envs.found import Found
 from eigenoptions.envs.sources import (
     count_actions,
@@ -190,28 +190,25 @@ def _search_states(
     """The MDP of a search, or the part that was found; None if it is to be sampled."""
     space = find_sampled_space(env.observation_space)
     if getattr(space.dtype, "kind", "") == "f":
-        problem: object = "observations are continuous"
-        mdp = None
+        problem = ValueError("observations are continuous")
+        searched = SearchResult(mdp=None, problem=problem)
     else:
-        found = try_search(env, n_actions, max_states=max_states, progress=progress)
-        problem = found.problem
-        mdp = found.mdp
-    if problem is None:
-        return mdp
+        searched = try_search(env, n_actions, max_states=max_states, progress=progress)
+    if searched.problem is None:
+        return searched.mdp
 
+    # Observations that are arrays can be sampled instead.
     if is_array_space(space):
         logger.info(
             "%s is sampled, since it has no table and cannot be searched: %s",
             name,
-            problem,
+            searched.problem,
         )
         return None
-    if mdp is None:
-        if isinstance(problem, ValueError):
-            raise problem
-        raise ValueError(problem)
+    if not searched.is_too_large:
+        raise searched.problem
 
-    # The search found too many states. As many steps of `explore` see the better part.
+    # There are too many states. Take the part that `explore` finds in as many steps.
     n_steps = max_states
     part = explore(env, n_steps, progress=progress).mdp
     logger.warning(

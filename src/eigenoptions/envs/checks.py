@@ -64,10 +64,13 @@ def check_spaces(
 def _check_observations(
     env: gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any], options: OptionSet
 ) -> None:
-    """Raise ValueError unless observations are the numbers of the options' states."""
+    """Raise ValueError unless observations are the numbers of the options' states.
+
+    Options whose MDP recognises its states accept any observation.
+    """
     if options.mdp.recognition is not None:
-        # The states are recognised from whatever the environment observes.
         return
+
     space = getattr(env, "single_observation_space", env.observation_space)
     are_states = (
         isinstance(space, Discrete) and space.start == 0 and space.n == options.n_states

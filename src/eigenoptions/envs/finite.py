@@ -217,12 +217,21 @@ def search_env(
 class SearchResult:
     """What `try_search` found.
 
-    Without a `problem`, `mdp` is the whole environment. With one, `mdp` is the part
-    that was found before the limit of states was reached, or None.
+    Attributes
+    ----------
+    mdp : MDP or None
+        The whole environment; None if there is a problem.
+    problem : ValueError or None, default=None
+        Why there is no MDP.
     """
 
     mdp: MDP | None
     problem: ValueError | None = None
+
+    @property
+    def is_too_large(self) -> bool:
+        """Whether the search stopped at the limit of states."""
+        return isinstance(self.problem, StateLimitReached)
 
 
 def try_search(
@@ -235,13 +244,11 @@ def try_search(
     """Search the states of an environment as `search_env`; return a problem as a value.
 
     For callers that have another way if there is no MDP (`discover` samples the
-    environment): ``result.problem`` says why not, and ``result.mdp`` holds the MDP or
-    the part of it that was found. Read a table first (`mdp_from_table`).
+    environment): ``result.problem`` says why not. Read a table first
+    (`mdp_from_table`).
     """
     try:
         mdp = search_env(env, n_actions, max_states=max_states, progress=progress)
-    except StateLimitReached as error:
-        return SearchResult(error.mdp, error)
     except ValueError as error:
         # Ours, or the environment's own: a copy may fail where the original works.
         return SearchResult(None, error)

@@ -109,7 +109,7 @@ def search_states(
         "by": family.by,
         "seed": seed,
         "layout": layout,
-        "partial": found.is_full,
+        "partial": found.exceeds_limit,
     }
     mdp = MDP.from_successors(
         successors,
@@ -121,7 +121,7 @@ def search_states(
         name=env_name(env),
     )
 
-    if found.is_full:
+    if found.exceeds_limit:
         n_expanded = len(found.successors)
         raise StateLimitReached(
             f"{mdp.name} has more than max_states={max_states} states: {n_expanded} "
@@ -148,12 +148,12 @@ class _SearchedEnv:
             return copy_env(env)
         return self.family.save(env.unwrapped)
 
-    def restore(self, saved: Any) -> gym.Env[Any, Any]:
-        """Return an environment in a saved state."""
+    def restore(self, snapshot: Any) -> gym.Env[Any, Any]:
+        """Return an environment in the state that `save` returned."""
         if self.family.restore is None:
-            copied: gym.Env[Any, Any] = copy_env(saved)
+            copied: gym.Env[Any, Any] = copy_env(snapshot)
             return copied
-        self.family.restore(self.env.unwrapped, saved)
+        self.family.restore(self.env.unwrapped, snapshot)
         return self.env
 
     def take_step(self, env: gym.Env[Any, Any], action: int) -> _Outcome:
@@ -216,8 +216,8 @@ class _Found:
     successors: dict[int, list[int]] = field(default_factory=dict)
     # State and action of each move that ends an episode.
     endings: set[tuple[int, int]] = field(default_factory=set)
-    # Whether there are more states than were asked for.
-    is_full: bool = False
+    # Whether there are more states than `max_states`: the search ended early.
+    exceeds_limit: bool = False
 
 
 def _expand_states(
@@ -228,24 +228,26 @@ def _expand_states(
     *,
     max_states: int,
     progress: Progress | None,
+    report_every: int = 64,
 ) -> _Found:
     """Try every action in every state, in the order in which states are found.
 
-    A state where the episode ended is not expanded: it has no successors.
+    A state where the episode ended is not expanded: it has no successors. Nor has the
+    state that was being expanded when the limit of states was reached.
     """
     found = _Found(numbers={first_key: 0})
     queue = deque([(0, start)])
     # Not all numbered states are queued: one that was first met where an episode ended
     # is expanded only when it is met again while the episode goes on.
     queued = {0}
-    while queue and not found.is_full:
-        state, saved = queue.popleft()
+    while queue and not found.exceeds_limit:
+        state, snapshot = queue.popleft()
         successors: list[int] = []
         for action in range(n_actions):
-            env = searched.restore(saved)
+            env = searched.restore(snapshot)
             key, terminated = searched.take_step(env, action)
             if key not in found.numbers and len(found.numbers) == max_states:
-                found.is_full = True
+                found.exceeds_limit = True
                 break
 
             after = found.numbers.setdefault(key, len(found.numbers))
@@ -256,11 +258,11 @@ def _expand_states(
                 queued.add(after)
                 queue.append((after, searched.save(env)))
 
-        if not found.is_full:
+        if not found.exceeds_limit:
             found.successors[state] = successors
         n_expanded = len(found.successors)
-        is_last = found.is_full or not queue
-        if progress is not None and (is_last or n_expanded % 64 == 0):
+        is_last = found.exceeds_limit or not queue
+        if progress is not None and (is_last or n_expanded % report_every == 0):
             progress(n_expanded, len(found.numbers))
     return found
 

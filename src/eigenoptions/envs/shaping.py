@@ -60,7 +60,6 @@ class ShapedReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             self._potential: Callable[[Any], float] = potential.evaluate
         else:
             self._potential = _make_function(potential, env)
-        # The potential of the last observation.
         self._last_potential = 0.0
 
     def reset(
@@ -68,6 +67,7 @@ class ShapedReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     ) -> tuple[Any, dict[str, Any]]:
         """Reset the environment."""
         obs, info = self.env.reset(seed=seed, options=options)
+        # The potential of a state is that of its key; the agent sees the observation.
         recognised = obs
         if self._recogniser is not None:
             recognised = self._recogniser.begin(self.env, obs)
@@ -80,22 +80,24 @@ class ShapedReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         recognised = obs
         if self._recogniser is not None:
             recognised = self._recogniser.follow(self.env, obs, int(action))
+
+        # A terminal state has potential 0, so that optimal policies stay optimal.
         before = self._last_potential
         after = 0.0 if terminated else self._compute_potential(recognised)
         self._last_potential = after
         shaped = float(reward) + self._gamma * after - before
         return obs, shaped, terminated, truncated, {**info, "unshaped_reward": reward}
 
-    def _compute_potential(self, obs: Any) -> float:
+    def _compute_potential(self, recognised: Any) -> float:
         """Return the potential of an observation, or of the key of a state.
 
         Raises ValueError where it is not finite.
         """
-        value = float(self._potential(obs))
+        value = float(self._potential(recognised))
         if not np.isfinite(value):
             raise ValueError(
-                f"the potential of {obs} is {value}: give a finite number for every "
-                "observation"
+                f"the potential of {recognised} is {value}: give a finite number for "
+                "every observation"
             )
         return value
 

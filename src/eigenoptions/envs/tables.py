@@ -53,11 +53,12 @@ def read_table(env: Any, table: Any, name: str) -> MDP:
     outcomes = _list_outcomes(table, n_actions)
     _check_states(outcomes, n_states, name)
 
-    start_chance = _find_first_states(env, outcomes, n_states)
+    start_chance = _find_start_chance(env, outcomes, n_states)
     has_moves = np.isin(np.arange(n_states), outcomes["before"])
     last_moves, is_end = _find_ends(outcomes, start_chance, has_moves)
 
-    # States past the end of an episode are not reached, as Taxi's after a delivery.
+    # Reached are also states that a table lists past the end of an episode, such as
+    # Taxi's drive after the delivery.
     is_reached = _find_reached(outcomes, start_chance)
     n_missed = n_states - int(is_reached.sum())
     if n_missed:
@@ -73,7 +74,7 @@ def read_table(env: Any, table: Any, name: str) -> MDP:
     coords, legend = place_states(env, n_states)
     return MDP(
         _build_transition(moves, ~can_move, n_actions),
-        # An MDP has one start: the most likely of them.
+        # An MDP has one start: the most likely, and the first of equally likely ones.
         start=int(np.argmax(start_chance)),
         goal=_find_goal(last_moves, is_end),
         reward=_compute_mean_rewards(moves, n_states, n_actions),
@@ -103,10 +104,13 @@ def _check_states(outcomes: NDArray[np.void], n_states: int, name: str) -> None:
         )
 
 
-def _find_first_states(
+def _find_start_chance(
     env: Any, outcomes: NDArray[np.void], n_states: int
 ) -> FloatArray:
-    """Return ``(S,)`` weights of the states in which episodes begin."""
+    """Return ``(S,)`` how likely episodes begin in each state.
+
+    These are weights, which need not sum to 1.
+    """
     distribution = getattr(env, "initial_state_distrib", None)
     if distribution is not None and np.shape(distribution) == (n_states,):
         return np.asarray(distribution, dtype=np.float64)
@@ -114,35 +118,35 @@ def _find_first_states(
     # Without a known distribution, all states are equal but those that are only ends.
     done = outcomes["done"]
     only_ends = np.setdiff1d(outcomes["after"][done], outcomes["after"][~done])
-    first = np.ones(n_states)
-    first[only_ends] = 0.0
-    return first
+    weights = np.ones(n_states)
+    weights[only_ends] = 0.0
+    return weights
 
 
 def _find_ends(
-    outcomes: NDArray[np.void], first: FloatArray, has_moves: BoolArray
+    outcomes: NDArray[np.void], start_chance: FloatArray, has_moves: BoolArray
 ) -> tuple[NDArray[np.void], BoolArray]:
     """Return the last moves of episodes, and ``(S,)`` where episodes end.
 
     They end in states that a last move leads to, unless some episode goes on there.
     """
     done = outcomes["done"]
-    is_live = _find_reached(outcomes[~done], first) & has_moves
+    is_live = _find_reached(outcomes[~done], start_chance) & has_moves
     last_moves = outcomes[done & is_live[outcomes["before"]]]
 
-    is_end = np.zeros(len(first), dtype=np.bool_)
+    is_end = np.zeros(len(start_chance), dtype=np.bool_)
     is_end[last_moves["after"]] = True
     return last_moves, is_end & ~is_live
 
 
-def _find_reached(moves: NDArray[np.void], first: FloatArray) -> BoolArray:
-    """Return ``(S,)`` which states some moves reach from the first ones."""
-    n_states = len(first)
+def _find_reached(moves: NDArray[np.void], start_chance: FloatArray) -> BoolArray:
+    """Return ``(S,)`` which states some moves reach from where episodes begin."""
+    n_states = len(start_chance)
     links = csr_array(
         (np.ones(len(moves)), (moves["before"], moves["after"])),
         shape=(n_states, n_states),
     )
-    return reachable(links, first > 0)
+    return reachable(links, start_chance > 0)
 
 
 def _build_transition(

@@ -108,7 +108,9 @@ def diffusion_curve(
     system = HittingSystem(behaviour)
     times = np.empty(len(behaviour.policy) + 1)
     for n_options in range(len(times)):
-        times[n_options] = _measure(system, behaviour.option_chance, n_options)
+        times[n_options] = _measure_diffusion_time(
+            system, behaviour.option_chance, n_options
+        )
         if progress is not None:
             progress(n_options + 1, len(times))
     return times
@@ -177,15 +179,22 @@ def best_option_chance(
     system = HittingSystem(behaviour)
     search = _ChanceSearch(system, progress)
     chance = search.find_chance()
-    time = _measure(system, chance)
-    uniform_time = _measure(system, None)
-    primitive_time = _measure(system, None, n_options=0)
+    time = _measure_diffusion_time(system, chance)
+    # The paper's choice, uniform over actions and options, and actions alone.
+    uniform_time = _measure_diffusion_time(system, option_chance=None)
+    primitive_time = _measure_diffusion_time(system, option_chance=None, n_options=0)
     search.report_end()
 
+    # The search tries positive chances only. If none helps, options are not used.
     if time >= primitive_time:
         chance = 0.0
         time = primitive_time
-    return BestChance(chance, time, primitive_time, uniform_time)
+    return BestChance(
+        chance=chance,
+        diffusion_time=time,
+        primitive_diffusion_time=primitive_time,
+        uniform_diffusion_time=uniform_time,
+    )
 
 
 class _ChanceSearch:
@@ -264,10 +273,13 @@ def _convert_log_odds(log_odds: float) -> float:
     return float(expit(log_odds))
 
 
-def _measure(
+def _measure_diffusion_time(
     system: HittingSystem, option_chance: float | None, n_options: int | None = None
 ) -> float:
-    """The diffusion time with the first options; inf where they trap the walk."""
+    """The diffusion time with the first options; inf where they trap the walk.
+
+    The option chance None is the uniform choice, and the number None is all options.
+    """
     try:
         times = system.solve(option_chance, n_options)
     except OverflowError:

@@ -16,14 +16,15 @@ def mean_interval(
     Parameters
     ----------
     samples : array_like (n, ...)
-        Independent samples along the first axis.
+        Independent samples along the first axis, at least one.
     confidence : float, default=0.95
         Probability that the interval contains the true mean.
 
     Returns
     -------
     low, high : array (...)
-        The ends of the interval. Both are the mean if there is only one sample.
+        The ends of the interval. If there is only one sample, both are that sample:
+        this is no certainty, its spread is unknown.
 
     Examples
     --------
@@ -40,7 +41,8 @@ def mean_interval(
         raise ValueError("an interval needs at least one sample, got none")
     mean = values.mean(axis=0)
     if n_samples == 1:
-        # One sample has no spread: curves of single runs are drawn without a band.
+        # The spread is unknown, so there is no interval. A curve of one run is drawn
+        # without a band.
         return mean, mean
 
     quantile = stats.t.ppf((1 + confidence) / 2, n_samples - 1)

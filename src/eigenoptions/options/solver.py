@@ -173,12 +173,14 @@ def _check_shape(purpose: Purpose, n_states: int) -> None:
 
 def _stack_potentials(purposes: Sequence[Purpose]) -> FloatArray:
     """Return potentials ``(S, m)``, one column per purpose."""
-    # Columns next to each other in memory, because sweeps read whole rows of states.
-    potentials = np.array([purpose.potential for purpose in purposes]).T.copy()
+    # Sweeps read whole rows of states, which are contiguous in the stacked array.
+    columns = [np.asarray(purpose.potential) for purpose in purposes]
+    potentials: FloatArray = np.stack(columns, axis=1)
 
-    # Differences of larger numbers overflow. Written so that nan is refused, too.
+    # Differences of larger numbers could overflow. nan is not below, either.
     largest = np.abs(potentials).max(axis=0)
-    if not largest.max() < 1e300:
+    is_safe = largest.max() < 1e300
+    if not is_safe:
         label = purposes[int(largest.argmax())].label
         raise ValueError(
             f"the potential of purpose {label!r} must be finite and below 1e300 in "

@@ -402,7 +402,11 @@ def _measure_walks(
 
 
 def measure_first_visits(
-    tables: tuple[Moves, Choices], targets: BoolArray, limit: int, seed: Sequence[int]
+    tables: tuple[Moves, Choices],
+    targets: BoolArray,
+    limit: int,
+    seed: Sequence[int],
+    penalty: float = 3.0,
 ) -> tuple[float, int]:
     """Walk from a random target state until all targets were visited.
 
@@ -413,15 +417,17 @@ def measure_first_visits(
     targets : array of bool of shape (S,)
         The states that count.
     limit : int
-        Steps after which the walk ends. A state that was not visited counts three times
-        as many.
+        Steps after which the walk ends.
     seed : sequence of int
         Seed of the walk.
+    penalty : float, default=3.0
+        A target that was not visited counts as if it were visited at the step
+        ``penalty * limit``. Above 1, so that it is worse than a visit at the last step.
 
     Returns
     -------
     mean : float
-        Mean step of the first visits.
+        Mean step of the first visits of all targets but the start.
     steps : int
         Number of steps of the walk.
     """
@@ -429,11 +435,14 @@ def measure_first_visits(
     start = int(generator.choice(np.flatnonzero(targets)))
     walk_seed = int(generator.integers(2**63))
 
-    # The walk marks in `touched` what it visits; states that do not count are marked.
+    # `visit_states` marks in place what the walk visits. States that do not count are
+    # marked from the beginning.
     touched = (~targets).astype(np.uint8)
-    sum_of_visits, steps = visit_states(tables, start, walk_seed, touched, limit)
+    sum_of_first_visits, n_steps = visit_states(
+        tables, start, walk_seed, touched, limit
+    )
 
-    # A missed state is worse than one that was visited at the last moment.
     n_missed = int((touched == 0).sum())
     n_others = int(targets.sum()) - 1
-    return (sum_of_visits + 3.0 * limit * n_missed) / n_others, steps
+    mean = (sum_of_first_visits + penalty * limit * n_missed) / n_others
+    return mean, n_steps

@@ -53,17 +53,21 @@ def draw_landscape(
     left, bottom = np.asarray(low, dtype=float)
     right, top = np.asarray(high, dtype=float)
 
-    # Heights on a grid of points. A potential has no zero of its own, so half of the
-    # picture lies above the middle of the colours and half below.
+    # Heights on a grid of points.
     x, y = np.meshgrid(np.linspace(left, right, 101), np.linspace(bottom, top, 101))
     grid_points = np.stack([x.ravel(), y.ravel()], axis=1)
     heights = np.asarray(potential(grid_points), dtype=float).reshape(x.shape)
-    heights = heights - np.median(heights)
-    # A constant function has no range: any positive limit will do.
-    limit = float(np.abs(heights).max()) or 1.0
+
+    # Only differences of a potential matter, so its zero means nothing. About its
+    # median, half of the box is blue and half is orange.
+    relative_heights = heights - np.median(heights)
+    limit = float(np.abs(relative_heights).max())
+    if limit == 0.0:
+        # A flat function: any scale shows it in the middle colour.
+        limit = 1.0
 
     ax.imshow(
-        heights,
+        relative_heights,
         cmap=read_colormap(cmap, signed=True),
         vmin=-limit,
         vmax=limit,
@@ -72,7 +76,7 @@ def draw_landscape(
         aspect="auto",
     )
     for path in paths:
-        points = np.asarray(path)
-        ax.plot(points[:, 0], points[:, 1], color=INK, linewidth=0.6, alpha=0.7)
-        ax.plot(points[-1, 0], points[-1, 1], "o", color=RED, markersize=2.5)
+        path_x, path_y = np.asarray(path).T
+        ax.plot(path_x, path_y, color=INK, linewidth=0.6, alpha=0.7)
+        ax.plot(path_x[-1], path_y[-1], "o", color=RED, markersize=2.5)
     ax.set(xlim=(left, right), ylim=(bottom, top))

@@ -63,7 +63,7 @@ def draw_maze(
     >>> [letter.get_text() for letter in ax.texts]
     ['S', 'G']
     """
-    cells = _check_cells(mdp)
+    cells = _read_cells(mdp)
     _draw_cells(ax, cells, is_red=np.zeros(len(cells), dtype=bool))
 
     if marks is None:
@@ -120,8 +120,8 @@ def draw_values(
     >>> draw_values(ax, eo.maze("S.G"), [-1.0, 0.0, 1.0]).get_clim()
     (-1.0, 1.0)
     """
-    cells = _check_cells(mdp)
-    numbers = _check_numbers("values", values, len(cells)).astype(np.float64)
+    cells = _read_cells(mdp)
+    numbers = _read_numbers("values", values, len(cells)).astype(np.float64)
     if limits is None:
         limits = _find_limits(numbers, signed)
 
@@ -163,8 +163,8 @@ def draw_policy(ax: Axes, mdp: MDP | ArrayLike, policy: ArrayLike) -> None:
     >>> ax.collections[0].N
     2
     """
-    cells = _check_cells(mdp)
-    actions = _check_numbers("policy", policy, len(cells)).astype(np.int64)
+    cells = _read_cells(mdp)
+    actions = _read_numbers("policy", policy, len(cells)).astype(np.int64)
     terminates = actions < 0
     _draw_cells(ax, cells, is_red=terminates)
 
@@ -272,7 +272,7 @@ def compute_moves(
     [[0, 1], [0, 0]]
     """
     if isinstance(mdp, MDP):
-        return find_moves(_check_cells(mdp), actions, mdp.most_likely_successors)
+        return find_moves(_read_cells(mdp), actions, mdp.most_likely_successors)
 
     # An action beyond the four leads to no neighbour; a negative one stays.
     n_moves = len(MOVES)
@@ -282,8 +282,8 @@ def compute_moves(
     return moves[rows]
 
 
-def _check_cells(mdp: MDP | ArrayLike) -> NDArray[np.int64]:
-    """``(S, 2)`` row and column of each state."""
+def _read_cells(mdp: MDP | ArrayLike) -> NDArray[np.int64]:
+    """``(S, 2)`` row and column of each state; ValueError if they make no map."""
     coords = mdp.coords if isinstance(mdp, MDP) else mdp
     if coords is None:
         raise ValueError(
@@ -304,8 +304,8 @@ def _check_cells(mdp: MDP | ArrayLike) -> NDArray[np.int64]:
     return cells
 
 
-def _check_numbers(name: str, numbers: ArrayLike, n_states: int) -> NDArray[Any]:
-    """One number per state."""
+def _read_numbers(name: str, numbers: ArrayLike, n_states: int) -> NDArray[Any]:
+    """``(S,)`` one number per state; ValueError if the shape is another."""
     checked = np.asarray(numbers)
     if checked.shape != (n_states,):
         raise ValueError(
@@ -440,12 +440,12 @@ def _draw_large_option(
     """Draw an option of a large map: colours, and marks where it terminates."""
     # The potential of a single goal is one bright cell: its value shows the way there.
     potential = option.purpose.potential
-    if potential is None or option.goal is not None:
-        draw_values(ax, mdp, option.value, cmap=cmap)
-    else:
+    if potential is not None and option.goal is None:
         draw_values(ax, mdp, potential, cmap=cmap)
+    else:
+        draw_values(ax, mdp, option.value, cmap=cmap)
 
-    ends = _check_cells(mdp)[option.termination]
+    ends = _read_cells(mdp)[option.termination]
     if len(ends) <= max_rings:
         _draw_rings(ax, ends, size=5.0, width=1.2)
     else:

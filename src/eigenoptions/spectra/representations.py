@@ -189,22 +189,27 @@ def _check_size(n_states: int, maximum: int = 4_000) -> int:
 
 
 def _pair_states(before: ArrayLike, after: ArrayLike, n_states: int) -> IntegerArray:
-    """Pairs ``(N, 2)`` of states; ValueError for what is no state."""
+    """Pairs ``(N, 2)`` of the states before and after each transition.
+
+    Raises ValueError unless there is at least one, and all of them are states.
+    """
     states_before = np.ravel(before)
     states_after = np.ravel(after)
     if len(states_before) != len(states_after) or not len(states_before):
         raise ValueError(
-            "before and after must have one length, at least 1, "
+            "before and after must have the same length, at least 1, "
             f"got {len(states_before)} and {len(states_after)}"
         )
+
     pairs = np.stack([states_before, states_after], axis=1)
     if pairs.dtype.kind not in "iu":
         raise ValueError(f"before and after must be integers, got {pairs.dtype}")
+
     is_wrong = ((pairs < 0) | (pairs >= n_states)).any(axis=1)
     if is_wrong.any():
         raise ValueError(
             f"before and after must be states in 0..{n_states - 1}, "
-            f"got {pairs[is_wrong][0].tolist()}"
+            f"got the pair {pairs[is_wrong][0].tolist()}"
         )
     return pairs
 

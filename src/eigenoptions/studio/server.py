@@ -43,7 +43,10 @@ def serve_studio(
 
 
 def make_server(folder: str | Path, port: int = 0) -> ThreadingHTTPServer:
-    """Make a server of the files of a folder, on a free port if `port` is taken."""
+    """Make a server of the files of a folder, which listens on 127.0.0.1 at once.
+
+    If `port` is taken or 0, the system chooses a free one: ``server.server_port``.
+    """
     handler = partial(_Handler, directory=str(folder))
     try:
         return ThreadingHTTPServer(("127.0.0.1", port), handler)

@@ -17,7 +17,7 @@ from eigenoptions.cli.arguments import (
     add_maze_argument,
     add_n_options_argument,
 )
-from eigenoptions.cli.files import check_folder, save_answer
+from eigenoptions.cli.files import check_writable, save_answer
 from eigenoptions.cli.listing import count_options, get_settings, make_heading
 from eigenoptions.cli.sources import (
     Chances,
@@ -69,7 +69,7 @@ def run(arguments: Namespace) -> None:
     Each number of options is measured twice: with options chosen uniformly, as in the
     paper, and as often as the arguments say (by default, as often as helps).
     """
-    check_folder(arguments.out)
+    check_writable(arguments.out)
 
     with show_progress(f"discovering options of {arguments.maze}") as bar:
         mdp = read_maze(arguments)

@@ -12,7 +12,7 @@ from eigenoptions.cli.arguments import (
     add_maze_argument,
     add_n_options_argument,
 )
-from eigenoptions.cli.files import check_folder
+from eigenoptions.cli.files import check_writable
 from eigenoptions.cli.listing import describe_options, get_settings, print_options
 from eigenoptions.cli.sources import choose_number, discover_options
 from eigenoptions.cli.suggestions import repeat_flags, suggest_files
@@ -59,7 +59,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     """Discover options of a maze or an environment; show, draw and save them."""
-    check_folder(arguments.out)
+    check_writable(arguments.out)
 
     with show_progress(f"discovering options of {arguments.maze}") as bar:
         options = discover_options(

@@ -13,7 +13,7 @@ from eigenoptions.cli.arguments import (
     add_json_argument,
     add_maze_argument,
 )
-from eigenoptions.cli.files import check_folder, save_answer
+from eigenoptions.cli.files import check_writable, save_answer
 from eigenoptions.cli.listing import count_options, get_settings, name_state
 from eigenoptions.cli.sources import choose_chances, discover_options, read_maze
 from eigenoptions.cli.suggestions import repeat_flags
@@ -82,7 +82,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     """Run Q-learning in a maze, without options and with each number of them."""
-    check_folder(arguments.out)
+    check_writable(arguments.out)
 
     with show_progress(f"reading {arguments.maze}") as bar:
         mdp = _read_task(arguments)

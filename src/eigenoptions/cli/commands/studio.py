@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from eigenoptions.cli.files import check_folder
+from eigenoptions.cli.files import check_writable
 from eigenoptions.cli.terminal import print_files
 
 POSITION = 7
@@ -44,16 +44,17 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     """Open the studio in the browser, or write it into a folder."""
+    # Imported here, since no other command needs a web server.
     from eigenoptions.studio import serve_studio, write_studio
 
     if arguments.out is None:
         serve_studio(
-            arguments.maze,
+            source=arguments.maze,
             port=arguments.port,
             open_browser=not arguments.no_browser,
         )
         return
 
-    check_folder(arguments.out)
-    page = write_studio(arguments.out, arguments.maze)
+    check_writable(arguments.out)
+    page = write_studio(arguments.out, source=arguments.maze)
     print_files([page])
