@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
+from eigenoptions._ties import find_first_maximum
 from eigenoptions._types import Progress, Randomness
 from eigenoptions._validation import check_settings, make_generator
 from eigenoptions.discovery.method import Method, NoOptionsError
@@ -189,7 +190,8 @@ def find_wrong_ends(options: OptionSet) -> list[str]:
         if component is None:
             moves = uniform_walk(options.mdp)
             component = connected_components(moves, connection="strong")[1]
-        ends = ends & (component == component[potential.argmax()])
+        highest = find_first_maximum(potential)
+        ends = ends & (component == component[highest])
         if 2 * np.count_nonzero(is_negative & ends) > np.count_nonzero(ends):
             wrong.append(purpose.label)
     return wrong

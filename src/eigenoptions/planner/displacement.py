@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from eigenoptions._types import FloatArray
 from eigenoptions.planner.grid import check_vectors
-
-Array = NDArray[np.float64]
 
 
 class Displacement:
@@ -18,7 +16,7 @@ class Displacement:
     It is fitted to the half of the steps that it explains best.
     """
 
-    def __init__(self, obs: Array, action: Any, next_obs: Array) -> None:
+    def __init__(self, obs: FloatArray, action: Any, next_obs: FloatArray) -> None:
         action = check_vectors(
             "action", action[:, None] if action.ndim == 1 else action
         )
@@ -46,17 +44,21 @@ class Displacement:
         )
         self.rates = np.concatenate([self.inverse / limit[:, None] for limit in limits])
 
-    def predict(self, action: Any) -> Array:
+    def predict(self, action: Any) -> FloatArray:
         """The displacement that the model expects of each action."""
         return np.asarray(np.reshape(action, (len(action), -1)) @ self.B.T + self.b)
 
-    def count_steps(self, displacement: Array) -> float:
+    def count_steps(self, displacement: FloatArray) -> float:
         """The number of largest steps that lead as far."""
         return float(max(self.rates.dot(displacement).tolist()))
 
     def aim(
-        self, point: Array, target: Any, border: Array | None = None, near: float = 0.1
-    ) -> Array:
+        self,
+        point: FloatArray,
+        target: Any,
+        border: FloatArray | None = None,
+        near: float = 0.1,
+    ) -> FloatArray:
         """The action that leads straight to a target.
 
         If that takes several steps, go first within `near` of the border.

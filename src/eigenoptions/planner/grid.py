@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from eigenoptions._types import FloatArray
 from eigenoptions._validation import check_real
-
-Array = NDArray[np.float64]
 
 
 class Grid:
     """Cells with equal sides, numbered where the data are."""
 
-    def __init__(self, obs: Array, next_obs: Array, size: ArrayLike | None) -> None:
+    def __init__(
+        self, obs: FloatArray, next_obs: FloatArray, size: ArrayLike | None
+    ) -> None:
         change = np.quantile(np.abs(next_obs - obs), 0.9, axis=0)
         sides = np.asarray(
             np.where(change > 0, 5.0 * change, 1.0) if size is None else size,
@@ -28,7 +29,7 @@ class Grid:
             raise ValueError(
                 f"cell_size must be > 0, one number or {len(change)}, got {size!r}"
             )
-        self.size: Array = np.broadcast_to(sides, change.shape)
+        self.size: FloatArray = np.broadcast_to(sides, change.shape)
         self.low = np.minimum(obs.min(axis=0), next_obs.min(axis=0))
         high = np.maximum(obs.max(axis=0), next_obs.max(axis=0))
         # Two empty cells on each side, so that no neighbour of a cell is at the other
@@ -55,11 +56,11 @@ class Grid:
         self.coords = None if plane is None else plane - plane.min(axis=0)
         self._bounds = self.low.tolist(), self.size.tolist()
 
-    def cell(self, points: Array) -> NDArray[np.int64]:
+    def cell(self, points: FloatArray) -> NDArray[np.int64]:
         """Row of integers ``(d,)`` of the cell that each point lies in."""
         return np.asarray(np.floor((points - self.low) / self.size), dtype=np.int64)
 
-    def corner(self, point: Array) -> tuple[int, ...]:
+    def corner(self, point: FloatArray) -> tuple[int, ...]:
         """As `cell`, fast for one point."""
         columns = zip(point.tolist(), *self._bounds, strict=True)
         return tuple(int((x - low) // side) for x, low, side in columns)
@@ -75,7 +76,7 @@ class Grid:
         return np.where(self.keys[number] == key, number, -1)
 
 
-def mean_rows(points: Array, number: NDArray[np.int64], n: int) -> Array:
+def mean_rows(points: FloatArray, number: NDArray[np.int64], n: int) -> FloatArray:
     """Mean of the points with each number below n."""
     count = np.maximum(np.bincount(number, minlength=n), 1)
     return np.stack(
@@ -84,7 +85,7 @@ def mean_rows(points: Array, number: NDArray[np.int64], n: int) -> Array:
     )
 
 
-def check_vectors(name: str, array: Any, width: int | None = None) -> Array:
+def check_vectors(name: str, array: Any, width: int | None = None) -> FloatArray:
     """Rows of finite floats, of a given width where there is one."""
     vectors = np.asarray(check_real(name, array), dtype=np.float64)
     if vectors.ndim != 2 or width not in (None, vectors.shape[1]):

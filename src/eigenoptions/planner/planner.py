@@ -27,6 +27,7 @@ from scipy.sparse.linalg import splu
 from scipy.spatial import cKDTree
 
 from eigenoptions._ties import find_first_maximum
+from eigenoptions._types import FloatArray
 from eigenoptions._validation import check_choice, check_float, check_int
 from eigenoptions.data import Transitions
 from eigenoptions.data.spaces import read_spaces
@@ -43,8 +44,6 @@ from eigenoptions.spectra import spectrum
 __all__ = ["Planner"]
 
 POTENTIALS = ("log-z", "hitting", "shortest", "commute")
-
-Array = NDArray[np.float64]
 
 
 class Planner:
@@ -121,7 +120,7 @@ class Planner:
                 "more steps"
             )
         discrete = batch.action.ndim == 1 and batch.action.dtype.kind in "iu"
-        self.centers: Array | None = None
+        self.centers: FloatArray | None = None
         self._grid: Grid | None = None
         self._model: Displacement | None = None
         if batch.obs.ndim == 1:
@@ -153,7 +152,7 @@ class Planner:
             self._find_homes(self._grid)
         self._seen = np.bincount(np.concatenate(seen), minlength=self.mdp.n_states) > 0
         self._policies: dict[int, list[int]] = {}
-        self._potentials: dict[int, Array] = {}
+        self._potentials: dict[int, FloatArray] = {}
 
     def _find_homes(self, grid: Grid, near: float = 2.0) -> None:
         """Give observations in cells that were never entered or left a near cell."""
@@ -199,14 +198,14 @@ class Planner:
             state = int(self._homes[home])
         return state
 
-    def potential(self, goal: Any) -> Array:
+    def potential(self, goal: Any) -> FloatArray:
         """One number per state: 0 at the goal, less far away, -inf without a way."""
         state = self.state(goal)
         if state not in self._potentials:
             self._potentials[state] = self._compute_potential(state)
         return self._potentials[state].copy()
 
-    def _compute_potential(self, goal: int) -> Array:
+    def _compute_potential(self, goal: int) -> FloatArray:
         states = np.arange(self.mdp.n_states)
         moves = np.asarray(
             dijkstra(csr_array(self._walk.T), indices=goal, unweighted=True)
@@ -364,7 +363,7 @@ class Planner:
         return splu(system, diag_pivot_thresh=0.0, **settings)
 
     @cached_property
-    def _commuting(self) -> tuple[Array, float]:
+    def _commuting(self) -> tuple[FloatArray, float]:
         """The inverse of the Laplacian, and the sum of all degrees.
 
         The Laplacian is singular: a constant is added in each component.
