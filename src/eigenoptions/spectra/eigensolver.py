@@ -18,7 +18,7 @@ from scipy.linalg import eigh
 from scipy.sparse import csr_array, eye_array
 from scipy.sparse.linalg import ArpackError, LinearOperator, SuperLU, eigsh, splu
 
-from eigenoptions._types import FloatArray, Progress
+from eigenoptions._types import FloatArray, IndexArray, Progress
 from eigenoptions.spectra.canonical import find_cluster_bounds
 from eigenoptions.spectra.laplacian import GraphLaplacian
 
@@ -235,15 +235,13 @@ def _correct_eigenpairs(
 ) -> tuple[FloatArray, FloatArray]:
     """The complete eigenpairs, corrected by all of them, in place.
 
-    To first order, the part of a vector along another eigenvector is wrong by its
-    residual there, over the difference of the eigenvalues. The error that is left is
-    quadratic, so one pass is enough unless eigenvalues are nearly equal. Blocks of
-    columns bound the memory of intermediate results.
+    The error that a pass leaves is quadratic, so one pass is enough unless eigenvalues
+    are nearly equal. Blocks of columns bound the memory of intermediate results.
     """
     values, vectors, n_complete = eigenpairs
     bounds = find_cluster_bounds(values, laplacian.norm)
     cluster = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
-    residuals = _Residuals(laplacian)
+    products = _AccurateProducts(laplacian)
 
     # Eigenvectors of (D - W) v = value mass v. The coefficients of this equation are
     # the weights as they are given, while those of the symmetric form are rounded.
@@ -255,20 +253,8 @@ def _correct_eigenpairs(
         largest = 0.0
         for first in range(0, n_complete, width):
             block = slice(first, min(first + width, n_complete))
-            residual = residuals.compute(values[block], vectors[:, block])
-
-            # The residual along the vector itself is the error of its eigenvalue.
-            parts = vectors.T @ residual
-            values[block] += parts[block].diagonal()
-
-            # Along the other vectors, it is the error of the vector times the
-            # difference of the eigenvalues. Within an eigenspace any basis is right.
-            gaps = values[block] - values[:, None]
-            is_other_space = cluster[:, None] != cluster[block]
-            parts /= np.where(is_other_space, gaps, np.inf)
-            vectors[:, block] += vectors @ parts
-            largest = max(largest, float(np.abs(parts).max()))
-
+            change = _correct_block(products, values, vectors, cluster, block)
+            largest = max(largest, change)
         # The square of this is below rounding.
         if largest < 1e-8:
             break
@@ -277,12 +263,43 @@ def _correct_eigenpairs(
     return values[:n_complete], vectors[:, :n_complete]
 
 
-class _Residuals:
-    """Residuals ``A v - value mass v`` with ``A = D - W``, to about 24 digits.
+def _correct_block(
+    products: _AccurateProducts,
+    values: FloatArray,
+    vectors: FloatArray,
+    cluster: IndexArray,
+    block: slice,
+) -> float:
+    """Correct a block of eigenpairs in place; return the largest change of a vector.
 
-    The terms of a residual cancel but for their last digits. In double precision, what
-    is left would be mostly rounding error. So each term is computed as the sum of a
-    double and a small remainder.
+    To first order, the part of a vector along another eigenvector is wrong by its
+    residual there, over the difference of the eigenvalues.
+    """
+    # The terms of a residual cancel but for their last digits. In double precision,
+    # what is left would be mostly rounding error.
+    X = np.ascontiguousarray(vectors[:, block])
+    product, product_rest = products.multiply_difference(X)
+    target, target_rest = products.multiply_mass(X, values[block])
+    residual, residual_error = _subtract_exactly(product, target)
+    residual += residual_error + (product_rest - target_rest)
+
+    # The residual along the vector itself is the error of its eigenvalue.
+    parts = vectors.T @ residual
+    values[block] += parts[block].diagonal()
+
+    # Along the other vectors, it is the error of the vector times the difference of the
+    # eigenvalues. Within an eigenspace any basis is right.
+    gaps = values[block] - values[:, None]
+    is_other_space = cluster[:, None] != cluster[block]
+    parts /= np.where(is_other_space, gaps, np.inf)
+    vectors[:, block] += vectors @ parts
+    return float(np.abs(parts).max())
+
+
+class _AccurateProducts:
+    """Both sides of ``A v = value mass v`` with ``A = D - W``, to about 24 digits.
+
+    Each is the sum of two arrays: rounded numbers, and a small rest.
 
     A product with A is split by leading bits: ``A x = A_high x_high + (A_high x_low +
     A_low x)``. The first product is exact. Its factors are multiples of one unit each,
@@ -298,29 +315,20 @@ class _Residuals:
         self.A_low = csr_array((low, A.indices, A.indptr), A.shape)
         self.mass = laplacian.mass[:, None]
 
-    def compute(self, values: FloatArray, vectors: FloatArray) -> FloatArray:
-        """Residuals ``(S, m)`` of values ``(m,)`` and vectors ``(S, m)``."""
-        X = np.ascontiguousarray(vectors)
-        target, target_rest = self._multiply_mass(X, values)
-        product, product_rest = self._multiply_difference(X)
-        residual, residual_error = _subtract_exactly(product, target)
-        residual += residual_error + (product_rest - target_rest)
-        return residual
-
-    def _multiply_difference(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """``A X``, as a sum of two arrays."""
+    def multiply_difference(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """``A X`` of vectors ``(S, m)``, and its rest."""
         X_high = _round_to_leading_bits(X)
         product = self.A_high @ X_high
         rest = self.A_high @ (X - X_high) + self.A_low @ X
         return product, rest
 
-    def _multiply_mass(
+    def multiply_mass(
         self, X: FloatArray, values: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """``mass X values``, as a sum of two arrays."""
+        """``mass X values`` of vectors ``(S, m)`` and values ``(m,)``, and its rest."""
         weighted, weighted_error = _multiply_exactly(X, self.mass)
-        target, target_error = _multiply_exactly(weighted, values)
-        return target, target_error + weighted_error * values
+        product, product_error = _multiply_exactly(weighted, values)
+        return product, product_error + weighted_error * values
 
 
 def _round_to_leading_bits(x: FloatArray) -> FloatArray:

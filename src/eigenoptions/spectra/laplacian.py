@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array, issparse
+from scipy.sparse import csr_array, issparse
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._types import FloatArray
@@ -144,7 +144,9 @@ class GraphLaplacian:
         W = _check_weights(W)
         degree = W.sum(axis=1)
         self.mass = self.operator.compute_mass(degree)
-        self.difference = diags_array(degree) - W
+        states = np.arange(len(degree) + 1)
+        D = csr_array((degree, states[:-1], states), W.shape)
+        self.difference = D - W
 
         scale = self.mass**-0.5
         self.symmetric = _scale_entries(self.difference, scale, scale)
