@@ -348,12 +348,11 @@ def find_principal_axes(
 def _iterate_feature_pairs(
     transitions: Batches, features: FeatureFunction
 ) -> Iterator[tuple[Any, Any]]:
-    """Features ``(N, d)`` before and after the transitions of each batch."""
+    """Features ``(N, d)``, dense or sparse, before and after each batch of steps."""
     batches = [transitions] if isinstance(transitions, Transitions) else transitions
     for batch in batches:
         phi = compute_features(features, batch.obs)
-        n_features = phi.shape[1]
-        phi_next = compute_features(features, batch.next_obs, n_features)
+        phi_next = compute_features(features, batch.next_obs, n_features=phi.shape[1])
         yield phi, phi_next
 
 

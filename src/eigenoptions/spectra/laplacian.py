@@ -168,6 +168,7 @@ class GraphLaplacian:
         """Unit eigenvectors of `matrix`, from those ``(S, k)`` of `symmetric`."""
         if self.operator.is_symmetric:
             return vectors
+        # The matrix is mass^-1/2 times the symmetric form times mass^1/2.
         scaled = vectors / np.sqrt(self.mass)[:, None]
         unit: FloatArray = scaled / np.linalg.norm(scaled, axis=0)
         return unit
