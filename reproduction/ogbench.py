@@ -87,7 +87,9 @@ def main(arguments: Sequence[str]) -> None:
 
     with open_lab(options.out, quick=options.quick) as lab:
         lab.describe("planning")
-        rows = [row for rows in lab.pmap(measure_data_set, calls) for row in rows]
+        rows = []
+        for measured in lab.pmap(measure_data_set, calls):
+            rows += measured
         shown = choose_shown(calls)
         log = lab.pmap(record_data, [shown])[0]
 
@@ -192,8 +194,8 @@ def choose_length(maze: str, kind: str) -> int:
 
 def read_layout(env: Any) -> MDP:
     """The maze of an environment as a table."""
-    rows = ["".join("#" if is_wall else "." for is_wall in row) for row in env.maze_map]
-    return eo.maze("\n".join(rows))
+    characters = np.where(np.asarray(env.maze_map), "#", ".")
+    return eo.maze("\n".join("".join(row) for row in characters))
 
 
 def find_nearest_neighbors(layout: MDP, moves: FloatArray) -> IndexArray:

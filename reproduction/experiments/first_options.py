@@ -302,7 +302,9 @@ def terminate_twice_as_often(data: Data) -> Finding:
 )
 def walk_down_corridor(data: Data) -> Finding:
     stops = {label: _find_stops(data, "i-maze", label) for label in ("e2+", "e2-")}
-    rows = {label: {row for row, _ in cells} for label, cells in stops.items()}
+    rows = {}
+    for label, cells in stops.items():
+        rows[label] = {row for row, _ in cells}
     lengths = _select(data["options"], "i-maze").mean_length
     maze_rows = data["cells"][data["cells"].domain == "i-maze"].row
     bars = {maze_rows.min(), maze_rows.max()}

@@ -148,9 +148,7 @@ def simulate_learning(
                         action = policy[option, state]
                         repeated = action
                 else:
-                    action = int(rng.random() * n_actions)
-                    if rng.random() >= epsilon:
-                        action = choose_best(q[state], rng)
+                    action = choose_action(q[state], epsilon, rng)
 
                 successor = successors[state, action]
                 if is_learning:
@@ -166,8 +164,12 @@ def simulate_learning(
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def choose_best(values: FloatArray, rng: np.random.Generator) -> int:
-    """A random one of the actions with the largest value."""
+def choose_action(values: FloatArray, epsilon: float, rng: np.random.Generator) -> int:
+    """One of the actions with the largest value, or with probability epsilon any."""
+    any_action = int(rng.random() * len(values))
+    if rng.random() < epsilon:
+        return any_action
+
     best = 0
     n_ties = 1
     for action in range(1, len(values)):
