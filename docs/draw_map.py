@@ -41,8 +41,10 @@ LAYERS = [
     {"mdp": 0.45},
     {"data": 0.3},
 ]
-FOUNDATION = "_kernels  parallel  _text  _colors  _ties  _registry  _validation  _types"
-
+FOUNDATION = (
+    "_kernels  parallel  _text  _colors  _ties  _splitmix  "
+    "_registry  _validation  _types"
+)
 BOX_WIDTH = 96
 BOX_HEIGHT = 30
 ROW_HEIGHT = 58
