@@ -8,7 +8,6 @@ is ``Psi(m, s') - Psi(m, s)``: it leads to where the landmark's own walk is most
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from eigenoptions._ties import COMPUTED_TOLERANCE, find_first_maximum
 from eigenoptions._types import FloatArray, IndexArray
@@ -105,4 +104,8 @@ def _find_nearest_rows(
 
 def _measure_distances(X: FloatArray, centres: FloatArray) -> FloatArray:
     """``(n, k)`` squared distances of rows from centres."""
+    # Imported here: SciPy's distances take long to load, and the first `discover`, which
+    # imports all methods, would wait for them.
+    from scipy.spatial.distance import cdist
+
     return np.asarray(cdist(X, centres, "sqeuclidean"))
