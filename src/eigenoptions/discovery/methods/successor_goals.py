@@ -104,8 +104,8 @@ def _find_nearest_rows(
 
 def _measure_distances(X: FloatArray, centres: FloatArray) -> FloatArray:
     """``(n, k)`` squared distances of rows from centres."""
-    # Imported here: SciPy's distances take long to load, and the first `discover`, which
-    # imports all methods, would wait for them.
+    # Imported here: SciPy's distances take long to load, and the first `discover`,
+    # which imports all methods, would wait for them.
     from scipy.spatial.distance import cdist
 
     return np.asarray(cdist(X, centres, "sqeuclidean"))
