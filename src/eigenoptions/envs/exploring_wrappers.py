@@ -142,7 +142,7 @@ class Exploring(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             )
 
 
-class ExploringVector(gym.vector.VectorWrapper[Any, Any, Any]):
+class ExploringVector(gym.vector.VectorWrapper):
     """`Exploring` for a vector environment: one table for all of its environments.
 
     Parameters
