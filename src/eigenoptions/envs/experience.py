@@ -328,7 +328,9 @@ class Experience:
             return
         share_by_action = table.wins / table.first_tries
         if share_by_action.min() > 0.95:
-            share = table.n_states / (self.n_steps + 1)
+            # Every episode has one observation more than steps.
+            n_episodes = sum(table.starts.values())
+            share = table.n_states / (self.n_steps + n_episodes)
             raise ValueError(
                 f"{100 * share:.0f}% of the observations of {self.about.name} in "
                 f"{self.n_steps} steps were new, but states must repeat: give "
