@@ -13,7 +13,7 @@ from safetensors.numpy import load, save
 
 import eigenoptions as eo
 from eigenoptions.features import Raw
-from eigenoptions.options import OptionSet, Purpose
+from eigenoptions.options import OptionSet, Purpose, files
 from eigenoptions.options.files import read_arrays, write_arrays
 from tests.tables import make_slippery
 
@@ -305,3 +305,89 @@ def test_arrays_of_a_file_are_plain_safetensors(options, file):
     np.testing.assert_array_equal(
         arrays["transition.indices"], options.mdp.transition.indices
     )
+
+
+def test_weights_and_states_are_saved_and_tell_tables_apart(tmp_path):
+    edges = [("a", "b", 5.0), ("b", "c", 1.0), ("c", "d", 9.0), ("d", "a", 0.1)]
+    mdp = eo.from_graph(edges)
+    options = eo.discover(mdp, 2)
+    path = tmp_path / "graph.safetensors"
+    options.save(path)
+
+    loaded = eo.load_options(path, mdp)
+    assert loaded.mdp.states == ("a", "b", "c", "d")
+    assert (loaded.mdp.weights != mdp.weights).nnz == 0
+    again = eo.discover(loaded.mdp, 2)
+    np.testing.assert_allclose(again.eigenvalues, options.eigenvalues)
+    assert (again.policy == options.policy).all()
+
+    # The same edges with other weights, and with other names.
+    for other in (
+        [("a", "b", 5.0), ("b", "c", 2.0), ("c", "d", 9.0), ("d", "a", 0.1)],
+        [("e", "b", 5.0), ("b", "c", 1.0), ("c", "d", 9.0), ("d", "e", 0.1)],
+    ):
+        with pytest.raises(ValueError, match="another state space"):
+            options.check(eo.from_graph(other))
+
+
+def test_states_that_json_cannot_hold_are_left_out_with_a_warning(options, tmp_path):
+    mdp = eo.from_graph([(frozenset("a"), frozenset("b"))])
+    path = tmp_path / "sets.safetensors"
+    with pytest.warns(UserWarning, match="frozenset"):
+        eo.discover(mdp, 2).save(path)
+    loaded = eo.load_options(path, mdp)
+    assert loaded.mdp.states is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no locks of this kind")
+def test_next_save_removes_what_a_killed_process_left(options, tmp_path):
+    program = """
+import os, sys
+from eigenoptions.options import files
+
+def die(*paths):
+    os._exit(9)
+
+os.replace = die
+files.write_atomically(sys.argv[1], b"half")
+"""
+    path = tmp_path / "skills.safetensors"
+    killed = subprocess.run([sys.executable, "-c", program, path], check=False)
+    assert killed.returncode == 9
+    assert len(list(tmp_path.glob(".*.tmp"))) == 1
+
+    # Files of others stay, and so does one that somebody is writing.
+    own = tmp_path / ".mine.tmp"
+    own.write_text("notes")
+    written = tmp_path / f".other.{'0' * 32}.tmp"
+    with open(written, "xb") as writer:
+        assert files._try_lock(writer)
+        options.save(path)
+        assert sorted(tmp_path.iterdir()) == sorted([own, written, path])
+
+    options.save(path)
+    assert sorted(tmp_path.iterdir()) == sorted([own, path])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
+def test_a_pipe_is_refused_instead_of_waiting(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="regular file"):
+        eo.load_options(tmp_path / "pipe")
+
+
+def test_text_of_a_forged_file_does_not_control_the_terminal(options, tmp_path):
+    path = tmp_path / "forged.safetensors"
+    write_arrays(path, "\x1b[31moptions", {}, {"a": np.zeros(1)})
+    with pytest.raises(ValueError, match="holds") as caught:
+        eo.load_options(path)
+    assert "\x1b" not in str(caught.value)
+
+
+def test_array_in_the_provenance_is_refused_with_its_type(tmp_path):
+    mdp = eo.maze("S..G")
+    goal = Purpose([0, 0, 0, 1], "goal")
+    options = eo.solve(mdp, goal, provenance={"seeds": np.arange(3)})
+    with pytest.raises(TypeError, match="ndarray"):
+        options.save(tmp_path / "skills.safetensors")
+    assert not list(tmp_path.iterdir())

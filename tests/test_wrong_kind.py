@@ -9,11 +9,21 @@ import sys
 from pathlib import Path
 
 import gymnasium as gym
+import numpy as np
 import pytest
 
 import eigenoptions as eo
+from eigenoptions.options.walks import walk
+from eigenoptions.spectra.incidence import incidence
 
 MDP = eo.maze("i-maze")
+
+
+def make_vector() -> eo.OptionsVectorWrapper:
+    env = gym.make_vec("eigenoptions/IMaze-v0", num_envs=2, vectorization_mode="sync")
+    return eo.OptionsVectorWrapper(env, eo.discover(MDP, 2))
+
+
 W = eo.graph(MDP)
 
 
@@ -24,6 +34,17 @@ W = eo.graph(MDP)
         (lambda: eo.graph(W), "MDP"),
         (lambda: eo.solve("four-rooms", []), "MDP"),
         (lambda: eo.discover(MDP, 2)[0].act(-1), "state"),
+        (lambda: eo.discover(MDP, 2).check("x"), "environment"),
+        (lambda: incidence("x", lambda obs: obs), "Transitions"),
+        (lambda: walk("x", 3), "MDP"),
+        (lambda: eo.MDP.from_transitions(([0], [0], [1]), n_states=0), "n_states"),
+        (lambda: eo.MDP.from_transitions(([0], [0], [1]), n_actions="a"), "n_actions"),
+        (lambda: eo.MDP(np.eye(3), weights="abc"), "weights"),
+        (lambda: eo.MDP(np.eye(3), weights=np.eye(4)), "weights"),
+        (lambda: eo.discover(MDP, 2, gamma=10**400), "gamma"),
+        (lambda: eo.discover(MDP, 2, gamma=1 - 1e-13), "gamma"),
+        (lambda: eo.Purpose([0.0], sign=np.zeros((9, 9))), "sign"),
+        (lambda: make_vector().reset(options=5), "options"),
         (
             lambda: eo.OptionsWrapper(
                 gym.make("eigenoptions/IMaze-v0"), eo.discover(MDP, 2)[0]

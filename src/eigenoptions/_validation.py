@@ -47,7 +47,7 @@ def check_int(name: str, value: object, minimum: int = 1, maximum: float = inf) 
         return int(value)
 
     limit = f">= {minimum}" if maximum == inf else f"in {minimum}..{maximum}"
-    raise ValueError(f"{name} must be an integer {limit}, got {_show(value)}")
+    raise ValueError(f"{name} must be an integer {limit}, got {show_value(value)}")
 
 
 def check_float(
@@ -68,14 +68,18 @@ def check_float(
     ValueError: gamma must be in [0, 1), got 1.5
     """
     if isinstance(value, Real) and not isinstance(value, bool):
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:
+            # An integer or a fraction beyond the range of floats.
+            number = inf
         # NaN fails every comparison.
         if minimum <= number <= maximum and above < number < below:
             return number
 
     left = f"[{minimum:g}" if minimum > above else f"({above:g}"
     right = f"{maximum:g}]" if maximum < below else f"{below:g})"
-    raise ValueError(f"{name} must be in {left}, {right}, got {_show(value)}")
+    raise ValueError(f"{name} must be in {left}, {right}, got {show_value(value)}")
 
 
 def check_choice(name: str, value: object, choices: Iterable[str]) -> str:
@@ -92,7 +96,7 @@ def check_choice(name: str, value: object, choices: Iterable[str]) -> str:
 
     hint = suggest_name(value, allowed)
     raise ValueError(
-        f"{name} must be one of {', '.join(allowed)}, got {_show(value)}{hint}"
+        f"{name} must be one of {', '.join(allowed)}, got {show_value(value)}{hint}"
     )
 
 
@@ -112,7 +116,7 @@ def check_state(state: Any, n_states: int) -> int:
         number = int(state.__index__())
     if not 0 <= number < n_states:
         raise IndexError(
-            f"state must be an integer in 0..{n_states - 1}, got {_show(state)}"
+            f"state must be an integer in 0..{n_states - 1}, got {show_value(state)}"
         )
     return number
 
@@ -162,7 +166,7 @@ def make_generator(rng: Any) -> np.random.Generator:
     except (TypeError, ValueError):
         raise ValueError(
             "rng must be a non-negative int, SeedSequence or Generator, "
-            f"got {_show(rng)}"
+            f"got {show_value(rng)}"
         ) from None
 
 
@@ -212,12 +216,12 @@ def _check_indices(name: str, matrix: Any) -> None:
         raise ValueError(f"{name} is not a valid sparse array: {error}") from None
 
 
-def _show(value: object) -> str:
+def show_value(value: object) -> str:
     """A value in an error message: short, and on one line.
 
-    >>> _show(np.zeros((3, 3)))
+    >>> show_value(np.zeros((3, 3)))
     'array([[0., 0., 0.], [0., 0., 0.], [0., 0., 0.]])'
-    >>> _show(list(range(1000)))
+    >>> show_value(list(range(1000)))
     '[0, 1, 2, 3, 4, 5, ...]'
     """
     return re.sub(r"\s*\n\s*", " ", _short_repr.repr(value))

@@ -11,6 +11,7 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from eigenoptions._types import BoolArray, IntegerArray
+from eigenoptions._validation import check_type
 from eigenoptions.envs.decisions import Decision, DecisionMaker
 from eigenoptions.envs.recognition import Options
 from eigenoptions.envs.spaces import OptionsSpace, OptionsVectorSpace
@@ -153,6 +154,8 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
         """
         # Gymnasium checks the mask, and removes it from the options.
         everywhere = np.ones(self.num_envs, dtype=np.bool_)
+        if options is not None:
+            check_type("options", options, dict, "it is that of reset(options={...})")
         reset_mask = (options or {}).get("reset_mask", everywhere)
         if self._mask is None and not np.all(reset_mask):
             raise gym.error.ResetNeeded(

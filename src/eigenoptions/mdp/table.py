@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
@@ -86,6 +87,8 @@ class MDP(Record):
             checked["start"] = check_int("start", self.start, 0, n_states - 1)
         if self.goal is not None:
             checked["goal"] = check_int("goal", self.goal, 0, n_states - 1)
+        if self.weights is not None:
+            checked["weights"] = _check_edge_weights(self.weights, n_states)
         if self.states is not None and len(self.states) != n_states:
             raise ValueError(
                 f"states must have {n_states} entries, got {len(self.states)}"
@@ -154,6 +157,10 @@ class MDP(Record):
         >>> MDP.from_transitions(log, n_states=4).successors.tolist()
         [[0, 1], [1, 2], [1, 2], [3, 3]]
         """
+        if n_states is not None:
+            n_states = check_int("n_states", n_states)
+        if n_actions is not None:
+            n_actions = check_int("n_actions", n_actions)
         space, declared_actions = read_spaces(data)
         batch = Transitions.of(data)
 
@@ -235,18 +242,38 @@ class MDP(Record):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of the state space and its dynamics, which matches options and MDPs."""
-        table = self.transition
+        """Hash of all that options depend on, which matches options and MDPs.
+
+        These are the dynamics, the weights of edges and what each state is. States that
+        JSON cannot hold are left out, as in files.
+        """
         digest = blake2b(digest_size=16)
         digest.update(f"{self.n_states},{self.n_actions};".encode())
-        # In types of fixed size and byte order, so that all machines agree.
-        for array, kind in (
-            (table.indptr, "<i8"),
-            (table.indices, "<i8"),
-            (table.data, "<f8"),
-        ):
-            digest.update(np.ascontiguousarray(array, dtype=kind).data)
+        _update_digest(digest, self.transition)
+        if self.weights is not None:
+            digest.update(b"weights;")
+            _update_digest(digest, self.weights)
+
+        states = self.describe_states()
+        if states is not None:
+            digest.update(f"states;{states}".encode())
         return digest.hexdigest()
+
+    def describe_states(self) -> str | None:
+        """Return `states` as JSON; None if there are none or JSON cannot hold them.
+
+        Examples
+        --------
+        >>> MDP(np.eye(2), states=["a", ("b", 1)]).describe_states()
+        '["a", ["b", 1]]'
+        """
+        if self.states is None:
+            return None
+        try:
+            # `item` turns numbers of NumPy into those of Python.
+            return json.dumps(list(self.states), default=np.generic.item)
+        except (TypeError, ValueError):
+            return None
 
     def with_task(self, start: int | None = None, goal: int | None = None) -> MDP:
         """The same dynamics with another start, another goal, or both.
@@ -329,10 +356,37 @@ def _check_table(transition: Any) -> csr_array:
             f"{action}) sums to {sums[row]:.6g}"
         )
 
-    table.data = set_readonly(table.data)
-    table.indices = set_readonly(table.indices)
-    table.indptr = set_readonly(table.indptr)
-    return table
+    return _seal(table)
+
+
+def _update_digest(digest: Any, matrix: csr_array) -> None:
+    """Add a sparse array to a hash."""
+    # In types of fixed size and byte order, so that all machines agree.
+    for array, kind in (
+        (matrix.indptr, "<i8"),
+        (matrix.indices, "<i8"),
+        (matrix.data, "<f8"),
+    ):
+        digest.update(np.ascontiguousarray(array, dtype=kind).data)
+
+
+def _seal(matrix: csr_array) -> csr_array:
+    """Make a new sparse array read-only."""
+    matrix.data = set_readonly(matrix.data)
+    matrix.indices = set_readonly(matrix.indices)
+    matrix.indptr = set_readonly(matrix.indptr)
+    return matrix
+
+
+def _check_edge_weights(weights: Any, n_states: int) -> csr_array:
+    """A read-only copy ``(S, S)`` of the weights of edges."""
+    checked = check_csr("weights", weights, nonnegative=True)
+    if checked.shape != (n_states, n_states):
+        raise ValueError(
+            f"weights must have shape ({n_states}, {n_states}) for {n_states} states, "
+            f"got {checked.shape}"
+        )
+    return _seal(checked)
 
 
 def _check_coords(coords: Any, n_states: int) -> NDArray[np.int_]:

@@ -7,7 +7,7 @@ computes an `OptionSet` of them.
 
 from __future__ import annotations
 
-import json
+import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
@@ -40,6 +40,7 @@ from eigenoptions._validation import (
     check_state,
     check_type,
     readonly,
+    show_value,
     suggest_name,
 )
 from eigenoptions.mdp import MDP
@@ -112,7 +113,7 @@ class Purpose(Record):
             if number is not None:
                 checked[name] = check_int(name, number, minimum=-1)
         if self.sign not in (None, 1, -1):
-            raise ValueError(f"sign must be 1, -1 or None, got {self.sign!r}")
+            raise ValueError(f"sign must be 1, -1 or None, got {show_value(self.sign)}")
         checked["label"] = str(self.label) or self._make_label()
         set_fields(self, checked)
 
@@ -512,6 +513,11 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
         that was estimated from samples only the sizes are compared.
         """
         if not isinstance(mdp, MDP):
+            if not hasattr(mdp, "action_space"):
+                raise TypeError(
+                    f"mdp must be an MDP or an environment, got {show_value(mdp)}: "
+                    "make one with maze(), from_env() or gymnasium.make()"
+                )
             environment_checks.find("dynamics")(self, mdp)
             return
 
@@ -555,12 +561,25 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
         if mdp.reward is not None:
             arrays["mdp.reward"] = mdp.reward
 
-        # A key that is a function cannot be written, and without it states are of no
-        # use.
+        if mdp.weights is not None:
+            arrays["mdp.weights.data"] = mdp.weights.data
+            arrays["mdp.weights.indices"] = mdp.weights.indices
+            arrays["mdp.weights.indptr"] = mdp.weights.indptr
+
+        states = mdp.describe_states()
+        if states is not None:
+            arrays["mdp.states"] = np.frombuffer(states.encode(), dtype=np.uint8)
+        elif mdp.states is not None:
+            first = type(mdp.states[0]).__name__
+            warnings.warn(
+                f"the file leaves out mdp.states: JSON cannot hold them (the first is "
+                f"of type {first}); use text, numbers or tuples of them",
+                stacklevel=3,
+            )
+
+        # A key that is a function cannot be written.
         if mdp.recognition and isinstance(mdp.recognition["by"], str):
             header["mdp"]["recognition"] = mdp.recognition
-            states = json.dumps(list(mdp.states or ()))
-            arrays["mdp.states"] = np.frombuffer(states.encode(), dtype=np.uint8)
         return "options", header, arrays
 
     def __add__(self, other: OptionSet) -> OptionSet:

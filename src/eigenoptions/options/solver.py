@@ -26,7 +26,7 @@ most `slack`. From a state to the next one, the mean of u then rises by at least
 ``(1 - gamma) v(s') - slack``. Around a circle these changes add up to zero. But if
 ``slack <= (1 - gamma) v / 4``, their sum is positive. So no option runs in a circle,
 and in stochastic dynamics each option terminates with probability 1, whatever the
-tolerance.
+tolerance. This needs a slack above the error of u, and so a limit of gamma: 1 - 1e-7.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def solve(
     purposes : Purpose or iterable of Purpose
         Potentials with one number per state.
     gamma : float, default=0.9
-        Discount factor in [0, 1). The larger it is, the farther an option goes through
-        lower potential to reach a higher one.
+        Discount factor in [0, 0.9999999]. The larger it is, the farther an option goes
+        through lower potential to reach a higher one.
     provenance : dict, default=None
         Entries to record in the set beside gamma.
     progress : callable, default=None
@@ -85,7 +85,7 @@ def solve(
     >>> solve(corridor, Purpose([0, 0, 0, 0, 1], "goal 4")).policy.tolist()
     [[1, 1, 1, 1, -1]]
     """
-    gamma = check_float("gamma", gamma, minimum=0, below=1)
+    gamma = _check_gamma(gamma)
     check_type("mdp", mdp, MDP, "make one with maze() or from_env()")
     if isinstance(purposes, Purpose):
         purposes = [purposes]
@@ -157,6 +157,21 @@ def choose_actions(
     slack = np.minimum(tolerance, 0.25 * (1.0 - gamma) * best)
     first = find_first_maximum(q, slack, maximum=best)
     return np.where(best > tolerance, first, TERMINATE)
+
+
+def _check_gamma(gamma: float, maximum: float = 1.0 - 1e-7) -> float:
+    """Check that a discount factor is small enough for the tie rule.
+
+    The slack of "No circles" above is a share ``1 - gamma`` of a value. It must lie
+    above the error of values, or rounding would choose between equal actions.
+    """
+    gamma = check_float("gamma", gamma, minimum=0, below=1)
+    if gamma > maximum:
+        raise ValueError(
+            f"gamma must be at most 1 - 1e-7, got 1 - {1.0 - gamma:.3g}: closer to 1, "
+            "rounding would choose between equally good actions"
+        )
+    return gamma
 
 
 def _check_shape(purpose: Purpose, n_states: int) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from eigenoptions._text import printable
 from eigenoptions._types import FeatureFunction
 from eigenoptions.features import features_from_dict
 from eigenoptions.mdp import MDP
@@ -66,7 +67,7 @@ def load_options(
     header, arrays = read_arrays(path)
     kind = header["kind"]
     if kind not in ("options", "linear options"):
-        raise ValueError(f"{path} holds {kind}, not options")
+        raise ValueError(f"{path} holds {printable(str(kind))}, not options")
 
     options: OptionSet | LinearOptionSet
     try:
@@ -75,7 +76,9 @@ def load_options(
         else:
             options = _make_linear_options(header, arrays, features, basis)
     except Exception as error:
-        raise ValueError(f"the options of {path} cannot be read: {error}") from None
+        # The file may be forged, and its text must not control the terminal.
+        reason = printable(str(error))
+        raise ValueError(f"the options of {path} cannot be read: {reason}") from None
 
     if mdp is not None:
         if isinstance(options, LinearOptionSet):
@@ -104,12 +107,8 @@ def _make_options(header: dict[str, Any], arrays: Arrays) -> OptionSet:
 
 def _make_mdp(header: dict[str, Any], arrays: Arrays) -> MDP:
     """Return the MDP of a file of options, from its part of the header."""
-    data = arrays["transition.data"]
-    indices = arrays["transition.indices"]
-    indptr = arrays["transition.indptr"]
-    n_rows = len(indptr) - 1
     n_states = arrays["policy"].shape[1]
-    table = csr_array((data, indices, indptr), shape=(n_rows, n_states))
+    table = _make_csr("transition", arrays, n_states)
 
     for name in ("name", "legend"):
         if not isinstance(header.get(name, ""), str):
@@ -120,9 +119,19 @@ def _make_mdp(header: dict[str, Any], arrays: Arrays) -> MDP:
         raise ValueError("coords must be below 2^31")
 
     fields: dict[str, Any] = {"coords": coords, "reward": arrays.get("mdp.reward")}
+    if "mdp.weights.data" in arrays:
+        fields["weights"] = _make_csr("mdp.weights", arrays, n_states)
     if "mdp.states" in arrays:
         fields["states"] = _to_tuples(json.loads(arrays["mdp.states"].tobytes()))
     return MDP(table, **header, **fields)
+
+
+def _make_csr(name: str, arrays: Arrays, n_columns: int) -> csr_array:
+    """Return a sparse array from its three arrays; its user checks the indices."""
+    data = arrays[f"{name}.data"]
+    indices = arrays[f"{name}.indices"]
+    indptr = arrays[f"{name}.indptr"]
+    return csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_columns))
 
 
 def _make_linear_options(

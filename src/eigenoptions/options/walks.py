@@ -82,6 +82,7 @@ def walk(
     # Imported here to keep numba out of small problems.
     from eigenoptions._kernels.walking import Episodes, Place, Trace, wander
 
+    check_type("mdp", mdp, MDP, "make one with maze() or from_env()")
     n_steps = check_int("steps", steps)
     limit = _UNLIMITED
     if max_episode_steps is not None:

@@ -17,7 +17,7 @@ from scipy.linalg import eigh
 from scipy.sparse import csr_array, issparse, vstack
 
 from eigenoptions._types import BoolArray, FeatureFunction, FloatArray
-from eigenoptions._validation import check_int
+from eigenoptions._validation import check_int, check_type
 from eigenoptions.data import Transitions
 from eigenoptions.features import compute_features
 from eigenoptions.spectra.canonical import compute_canonical_basis
@@ -351,6 +351,8 @@ def _iterate_feature_pairs(
     """Features ``(N, d)``, dense or sparse, before and after each batch of steps."""
     batches = [transitions] if isinstance(transitions, Transitions) else transitions
     for batch in batches:
+        remedy = "make them with Transitions.of(data)"
+        check_type("transitions", batch, Transitions, remedy)
         phi = compute_features(features, batch.obs)
         phi_next = compute_features(features, batch.next_obs, n_features=phi.shape[1])
         yield phi, phi_next

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import webbrowser
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import BoundedSemaphore
 from typing import Any
 
 from eigenoptions.studio.folder import write_studio
@@ -42,24 +45,79 @@ def serve_studio(
             server.serve_forever()
 
 
-def make_server(folder: str | Path, port: int = 0) -> ThreadingHTTPServer:
+def make_server(
+    folder: str | Path,
+    port: int = 0,
+    *,
+    patience: float = 5.0,
+    max_threads: int = 32,
+) -> ThreadingHTTPServer:
     """Make a server of the files of a folder, which listens on 127.0.0.1 at once.
 
-    If `port` is taken or 0, the system chooses a free one: ``server.server_port``.
+    Parameters
+    ----------
+    folder : str or Path
+        The files.
+    port : int, default=0
+        If it is taken or 0, the system chooses a free one: ``server.server_port``.
+    patience : float, default=5.0
+        Seconds after which a request that is only half sent is given up.
+    max_threads : int, default=32
+        Number of requests that are answered at the same time. Others wait.
     """
-    handler = partial(_Handler, directory=str(folder))
+    handler = partial(_Handler, directory=str(folder), patience=patience)
     try:
-        return ThreadingHTTPServer(("127.0.0.1", port), handler)
+        return _Server(("127.0.0.1", port), handler, max_threads)
     except OSError:
-        return ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        return _Server(("127.0.0.1", 0), handler, max_threads)
+
+
+class _Server(ThreadingHTTPServer):
+    """A server with one thread per request, and a limit of their number."""
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        handler: Callable[..., SimpleHTTPRequestHandler],
+        max_threads: int,
+    ) -> None:
+        self._free_threads = BoundedSemaphore(max_threads)
+        super().__init__(address, handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self._free_threads.acquire()
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free_threads.release()
 
 
 class _Handler(SimpleHTTPRequestHandler):
+    def __init__(self, *args: Any, patience: float, **keywords: Any) -> None:
+        self._patience = patience
+        # The base class answers the request in its constructor.
+        super().__init__(*args, **keywords)
+
+    def setup(self) -> None:
+        super().setup()
+        self.connection.settimeout(self._patience)
+
     # Some machines say that scripts are plain text, which browsers refuse to run.
     extensions_map = {  # noqa: RUF012 (the base class has it in this form)
         **SimpleHTTPRequestHandler.extensions_map,
         ".js": "text/javascript",
     }
+
+    def send_head(self) -> Any:
+        """Answer "not found" also where no file can have the name that is asked for."""
+        try:
+            return super().send_head()
+        except ValueError:
+            self.send_error(HTTPStatus.NOT_FOUND)
+            return None
 
     def log_message(self, format: str, *args: Any) -> None:
         """Print nothing."""

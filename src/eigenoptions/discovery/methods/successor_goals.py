@@ -41,7 +41,10 @@ def choose_purposes(
     psi = successor_representation(uniform_walk(mdp), discount)
     rows = psi[np.ix_(states, states)]
     landmarks = states[choose_landmarks(rows, n_landmarks)]
-    return [Purpose(psi[m], goal=m, exact=True) for m in landmarks.tolist()]
+    # Psi solves a linear system. Its rounding errors are negligible, unless the
+    # discount is so close to 1 that the system is nearly singular.
+    is_exact = discount <= 0.999
+    return [Purpose(psi[m], goal=m, exact=is_exact) for m in landmarks.tolist()]
 
 
 def choose_landmarks(X: FloatArray, k: int, max_sweeps: int = 100) -> list[int]:

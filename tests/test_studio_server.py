@@ -1,0 +1,45 @@
+"""The studio's server: requests that are never finished, and names that cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from socket import create_connection
+from threading import Thread, active_count
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import pytest
+
+from eigenoptions.studio.server import make_server
+
+
+@pytest.fixture
+def address(tmp_path) -> Iterator[tuple[str, int]]:
+    (tmp_path / "index.html").write_text("page")
+    server = make_server(tmp_path, patience=0.2, max_threads=8)
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield "127.0.0.1", server.server_port
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_half_sent_requests_are_given_up_and_threads_are_bounded(address):
+    n_before = active_count()
+    clients = [create_connection(address) for _ in range(40)]
+    for client in clients:
+        client.sendall(b"GET / HT")
+
+    # This one waits until all of them are given up.
+    with urlopen(f"http://{address[0]}:{address[1]}/", timeout=60) as answer:
+        assert answer.read() == b"page"
+    assert active_count() <= n_before + 8
+    for client in clients:
+        client.close()
+
+
+def test_a_name_that_no_file_can_have_is_not_found(address):
+    with pytest.raises(HTTPError, match="404") as caught:
+        urlopen(f"http://{address[0]}:{address[1]}/%00", timeout=60)
+    caught.value.close()
