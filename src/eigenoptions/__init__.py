@@ -22,6 +22,7 @@ from eigenoptions._registry import (
 
 if TYPE_CHECKING:
     from eigenoptions.data import Transitions as Transitions
+    from eigenoptions.data import check_columns as check_columns
     from eigenoptions.discovery import discover as discover
     from eigenoptions.discovery.cycle import cycle as cycle
     from eigenoptions.discovery.method import methods as methods
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
 
 # Public names by the module that holds them.
 _NAMES = {
-    "data": "Transitions",
+    "data": "Transitions check_columns",
     "mdp": "MDP maze mazes graph from_graph",
     "spectra": "Spectrum laplacian spectrum",
     "options": "TERMINATE Purpose Option OptionSet eigenpurposes",

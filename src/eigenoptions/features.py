@@ -9,10 +9,10 @@ observations.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import KW_ONLY, asdict, dataclass, fields
 from functools import cached_property
 from itertools import combinations, product
-from math import comb, prod
+from math import comb, inf, prod
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -63,7 +63,8 @@ class FeatureMap:
     def list_settings(cls) -> list[str]:
         """Names of the settings that `for_space` does not find in the space."""
         names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
-        return [name for name in names if name not in ("low", "high", "n_states")]
+        of_space = ("low", "high", "columns", "n_states")
+        return [name for name in names if name not in of_space]
 
     def __call__(self, obs: Any) -> Any:
         """Map observations ``(N, ...)`` to features ``(N, d)``."""
@@ -318,6 +319,9 @@ class Raw(FeatureMap):
     low, high : tuple of float, optional
         Ends of each dimension, which are scaled to 0 and 1. What lies outside is
         clipped. By default observations are not scaled.
+    columns : tuple of int, optional
+        Numbers of the columns that are used; `low` and `high` are theirs. By default
+        all are used.
 
     Examples
     --------
@@ -327,11 +331,14 @@ class Raw(FeatureMap):
 
     low: tuple[float, ...] | None = None
     high: tuple[float, ...] | None = None
+    columns: tuple[int, ...] | None = None
 
     name: ClassVar[str] = "raw"
     max_features: ClassVar[int] = 1 << 16
 
     def __post_init__(self) -> None:
+        if self.columns is not None:
+            object.__setattr__(self, "columns", _check_columns(self.columns))
         if self.low is not None or self.high is not None:
             low, high = _check_bounds(self.low, self.high)
             object.__setattr__(self, "low", low)
@@ -344,7 +351,7 @@ class Raw(FeatureMap):
         """Scaled if the space is a Box, or if there is only `obs`; else as they are."""
         if space is not None and not hasattr(space, "low"):
             return cls(**settings)
-        low, high = find_bounds(space, obs)
+        low, high = find_bounds(space, obs, settings.get("columns"))
         return cls(low, high, **settings)
 
     @property
@@ -354,7 +361,7 @@ class Raw(FeatureMap):
 
     def __call__(self, obs: ArrayLike) -> FloatArray:
         """Map observations ``(N, ...)`` to features ``(N, D)``."""
-        rows = flatten_observations(obs)
+        rows = _select_columns(flatten_observations(obs), self.columns)
         if self.low is None:
             return rows
         self._check_size(len(self.low))
@@ -384,6 +391,9 @@ class BoundedMap(FeatureMap):
     ----------
     low, high : tuple of float
         Ends of each dimension. What lies outside is clipped.
+    columns : tuple of int, optional
+        Numbers of the columns of the observations that are used, one for each end. By
+        default all are used.
 
     Attributes
     ----------
@@ -396,6 +406,8 @@ class BoundedMap(FeatureMap):
 
     low: tuple[float, ...]
     high: tuple[float, ...]
+    _: KW_ONLY
+    columns: tuple[int, ...] | None = None
 
     defaults: ClassVar[Sequence[Mapping[str, Any]]] = ({},)
     max_features: ClassVar[int] = 1 << 16
@@ -404,6 +416,14 @@ class BoundedMap(FeatureMap):
         low, high = _check_bounds(self.low, self.high)
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
+        if self.columns is not None:
+            columns = _check_columns(self.columns)
+            if len(columns) != len(low):
+                raise ValueError(
+                    f"low and high must have one entry for each of {len(columns)} "
+                    f"columns, got {len(low)}"
+                )
+            object.__setattr__(self, "columns", columns)
 
     @classmethod
     def for_space(
@@ -413,7 +433,7 @@ class BoundedMap(FeatureMap):
 
         It has the first of the `defaults` with at most 2,048 features.
         """
-        low, high = find_bounds(space, obs)
+        low, high = find_bounds(space, obs, settings.get("columns"))
         for default in cls.defaults:
             features = cls(low, high, **{**default, **settings})
             if features.n_features <= 2048:
@@ -427,7 +447,7 @@ class BoundedMap(FeatureMap):
 
     def __call__(self, obs: ArrayLike) -> Any:
         """Map observations ``(N, ...)`` to features ``(N, d)``."""
-        rows = flatten_observations(obs)
+        rows = _select_columns(flatten_observations(obs), self.columns)
         self._check_size()
         low, extent = self._low_and_extent
         return self._map(_scale_to_unit(rows, low, extent))
@@ -616,7 +636,10 @@ class Tiles(BoundedMap):
 
 
 def find_bounds(
-    space: Any = None, obs: ArrayLike | None = None, max_bound: float = 1e6
+    space: Any = None,
+    obs: ArrayLike | None = None,
+    columns: Sequence[int] | None = None,
+    max_bound: float = 1e6,
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Find the ends of each dimension of observations.
 
@@ -627,6 +650,8 @@ def find_bounds(
     obs : array (N, ...), optional
         Observations. They give the ends of dimensions that the space does not bound; of
         all dimensions if there is no space.
+    columns : sequence of int, optional
+        Numbers of the columns whose ends are returned. By default all.
     max_bound : float, default=1e6
         A dimension counts as bounded if neither end is larger than this.
 
@@ -664,10 +689,37 @@ def find_bounds(
 
     # A dimension that never changes has no extent, and cannot be scaled.
     high = np.where(high > low, high, low + 1.0)
+    if columns is not None:
+        chosen = list(_check_columns(columns, len(low)))
+        low = low[chosen]
+        high = high[chosen]
     return (
         tuple(_shorten(end) for end in low.tolist()),
         tuple(_shorten(end) for end in high.tolist()),
     )
+
+
+def _check_columns(
+    columns: Sequence[int], n_columns: int | None = None
+) -> tuple[int, ...]:
+    """Check the numbers of columns of an observation."""
+    highest = inf if n_columns is None else n_columns - 1
+    checked = tuple(check_int("a column", number, 0, highest) for number in columns)
+    if not checked or len(set(checked)) != len(checked):
+        raise ValueError(f"columns must be different numbers, got {list(columns)}")
+    return checked
+
+
+def _select_columns(rows: FloatArray, columns: tuple[int, ...] | None) -> FloatArray:
+    """Some columns of observations ``(N, D)``."""
+    if columns is None:
+        return rows
+    if rows.shape[1] <= max(columns):
+        raise ValueError(
+            f"observations must have at least {max(columns) + 1} columns, "
+            f"got {rows.shape[1]}"
+        )
+    return rows[:, columns]
 
 
 def _shorten(x: float) -> float:

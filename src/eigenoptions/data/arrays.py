@@ -8,27 +8,27 @@ from typing import Any
 import numpy as np
 
 from eigenoptions._types import BoolArray
-from eigenoptions.data.columns import NAMES, Columns, convert_numbers
+from eigenoptions.data.parts import NAMES, Parts, convert_numbers
 
 
-def read_tuple(data: tuple[Any, ...]) -> Columns:
-    """Columns of ``(obs, action, [reward,] next_obs, [terminated])``."""
+def read_tuple(data: tuple[Any, ...]) -> Parts:
+    """Parts of ``(obs, action, [reward,] next_obs, [terminated])``."""
     if len(data) == 3:
-        return Columns(*data)
+        return Parts(*data)
     if len(data) == 4:
         obs, action, next_obs, terminated = data
-        return Columns(obs, action, next_obs, terminated)
+        return Parts(obs, action, next_obs, terminated)
     if len(data) == 5:
         obs, action, reward, next_obs, terminated = data
-        return Columns(obs, action, next_obs, terminated, reward)
+        return Parts(obs, action, next_obs, terminated, reward)
     raise ValueError(
         "a tuple has arrays (obs, action, [reward,] next_obs, [terminated]), "
         f"got {len(data)} parts"
     )
 
 
-def read_dict(data: Mapping[str, Any]) -> Columns:
-    """Columns of a dict by their names, whichever of `NAMES` it uses."""
+def read_dict(data: Mapping[str, Any]) -> Parts:
+    """Parts of a dict by their names, whichever of `NAMES` it uses."""
     columns = {part: _find_column(data, part) for part in NAMES}
     for part in ("obs", "action"):
         if columns[part] is None:
@@ -38,7 +38,7 @@ def read_dict(data: Mapping[str, Any]) -> Columns:
             )
     if columns["next_obs"] is None:
         return _pair_rows(**columns)
-    return Columns(
+    return Parts(
         obs=columns["obs"],
         action=columns["action"],
         next_obs=columns["next_obs"],
@@ -63,8 +63,8 @@ def _pair_rows(
     reward: Any,
     terminated: Any,
     truncated: Any,
-) -> Columns:
-    """Columns of data without next observations: those of the next row.
+) -> Parts:
+    """Parts of data without next observations: those of the next row.
 
     The last step of an episode is left out, because the next row is another episode's.
     """
@@ -75,7 +75,7 @@ def _pair_rows(
     rows = np.flatnonzero(~is_last[:-1])
     if reward is not None:
         reward = convert_numbers("reward", reward)[rows]
-    return Columns(
+    return Parts(
         obs=obs[rows], action=action[rows], next_obs=obs[rows + 1], reward=reward
     )
 

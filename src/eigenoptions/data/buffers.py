@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from eigenoptions._types import IndexArray
-from eigenoptions.data.columns import Columns, convert_numbers
+from eigenoptions.data.parts import Parts, convert_numbers
 
 
 def is_replay_buffer(data: Any) -> bool:
@@ -15,8 +15,8 @@ def is_replay_buffer(data: Any) -> bool:
     return hasattr(data, "buffer_size") and hasattr(data, "dones")
 
 
-def read_buffer(buffer: Any) -> Columns:
-    """Columns of a replay buffer, without its decisions for options.
+def read_buffer(buffer: Any) -> Parts:
+    """Parts of a replay buffer, without its decisions for options.
 
     Its arrays have shape ``(steps, environments, ...)``, of which some rows are filled.
     """
@@ -40,7 +40,7 @@ def read_buffer(buffer: Any) -> Columns:
     if n_primitive is not None:
         is_transition &= action.reshape(done.shape) < n_primitive
 
-    return Columns(
+    return Parts(
         obs=obs[rows][is_transition],
         action=action[is_transition],
         next_obs=next_obs[is_transition],

@@ -1,145 +1,556 @@
-"""The columns of recorded data: their names, their types, their rows.
+"""`check_columns`: what the columns of recorded observations are, before they are used.
 
-Every reader of this folder ends in `Columns`. Data are recognised by their attributes
-and shapes, so that no package of others is imported.
+A battery that falls through every episode separates its first from its last step better
+than any wall, so it takes over the first eigenvectors. A column in millimetres beside
+one in metres, or a sensor that never changes, does harm, too. Here they are found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, NDArray
 
-# What a column is called in dicts: by us, by D4RL, CleanRL, Tianshou and RLDS.
-NAMES = {
-    "obs": ("obs", "observations", "observation", "states"),
-    "action": ("action", "actions", "act"),
-    "next_obs": (
-        "next_obs",
-        "next_observations",
-        "obs_next",
-        "next_observation",
-        "next_states",
-    ),
-    "reward": ("reward", "rewards", "rew"),
-    "terminated": (
-        "terminated",
-        "terminals",
-        "terminations",
-        "dones",
-        "done",
-        "is_terminal",
-    ),
-    "truncated": ("truncated", "timeouts", "truncations", "is_last"),
-}
+from eigenoptions._text import count_noun, printable
+from eigenoptions._types import BoolArray, FloatArray, IndexArray
+from eigenoptions._validation import check_float, check_int, suggest_name
+from eigenoptions.data.drift import find_drift, pair_angles
+from eigenoptions.data.influence import find_exogenous
+from eigenoptions.data.trajectories import Trajectories, find_trajectories
+from eigenoptions.data.transitions import Transitions
+
+logger = logging.getLogger("eigenoptions")
+
+# Which columns to use: their numbers or names; None for all that vary.
+ColumnChoice = Sequence[int | str] | None
 
 
-class Columns(NamedTuple):
-    """One row per step. The last three are None where the data do not say them."""
+@dataclass(frozen=True)
+class Column:
+    """One column of recorded observations.
 
-    obs: Any
-    action: Any
-    next_obs: Any
-    terminated: Any = None
-    reward: Any = None
-    truncated: Any = None
+    Attributes
+    ----------
+    number : int
+        Its place in the observation.
+    name : str
+        Its name in a data frame, else ``"column 3"``.
+    low, high : float
+        Smallest and largest value.
+    step : float
+        Median size of its changes, of those that are not zero.
+    kind : str
+        ``"constant"``, ``"drifting"``, ``"exogenous"``, ``"angle"``, or empty for an
+        ordinary column.
+    reason : str
+        What was seen, in a few words.
+    partner : int, default=None
+        Of an angle: the column that holds its cosine, or its sine.
+    """
+
+    number: int
+    name: str
+    low: float
+    high: float
+    step: float
+    kind: str = ""
+    reason: str = ""
+    partner: int | None = None
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether the column may take over eigenvectors: it drifts or is exogenous."""
+        return self.kind in ("drifting", "exogenous")
 
 
-def convert_columns(columns: Columns, continuous: bool) -> Columns:
-    """The same columns as arrays: integers for states and actions where they are whole.
+@dataclass(frozen=True, eq=False, repr=False)
+class ColumnReport:
+    """What `check_columns` found. Shown as a table in a terminal and in a notebook.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+        All columns of the observations.
+    used : tuple of int
+        Numbers of the columns to use: those that were asked for, else all that vary.
+    was_asked : bool
+        Whether `used` was asked for.
+    n_steps, n_trajectories : int
+        Size of the data. A trajectory is an episode, as far as the data show it.
+    """
+
+    columns: tuple[Column, ...]
+    used: tuple[int, ...]
+    was_asked: bool
+    n_steps: int
+    n_trajectories: int
+
+    @property
+    def suspects(self) -> tuple[Column, ...]:
+        """Columns in use that drift or are exogenous."""
+        return tuple(self.columns[i] for i in self.used if self.columns[i].is_suspect)
+
+    @property
+    def left_out(self) -> tuple[Column, ...]:
+        """Columns that are not used."""
+        return tuple(c for c in self.columns if c.number not in self.used)
+
+    @property
+    def low(self) -> FloatArray:
+        """``(d,)`` lower ends of the columns in use; an angle is centred at 0."""
+        return self._find_bounds()[0]
+
+    @property
+    def high(self) -> FloatArray:
+        """``(d,)`` upper ends of the columns in use, always above the lower ends."""
+        return self._find_bounds()[1]
+
+    @property
+    def scale_ratio(self) -> float:
+        """Largest extent of a column in use, divided by the smallest."""
+        extents = self.high - self.low
+        return float(extents.max() / extents.min())
+
+    def _find_bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Ends of the columns in use."""
+        low = np.array([self.columns[i].low for i in self.used])
+        high = np.array([self.columns[i].high for i in self.used])
+
+        # Sine and cosine keep their common scale, so that a circle stays one.
+        for place, number in enumerate(self.used):
+            partner = self.columns[number].partner
+            if partner is not None:
+                ends = [self.columns[number], self.columns[partner]]
+                radius = max(max(abs(c.low), abs(c.high)) for c in ends)
+                low[place] = -radius
+                high[place] = radius
+
+        # A constant column that was asked for has no extent, and cannot be scaled.
+        return low, np.where(high > low, high, low + 1.0)
+
+    def select(self, obs: Any) -> NDArray[Any]:
+        """The columns in use of one observation ``(D,)`` or of a batch ``(N, D)``."""
+        return np.asarray(obs)[..., list(self.used)]
+
+    def explain(
+        self, obs: ArrayLike, values: ArrayLike, labels: Sequence[str]
+    ) -> dict[int, str]:
+        """What share of some functions each suspect explains, for `warn`.
+
+        Parameters
+        ----------
+        obs : array of shape (N, D)
+            Observations, with all columns.
+        values : array of shape (N, k)
+            The functions there, the first eigenvectors say.
+        labels : sequence of str
+            Names of the functions.
+
+        Returns
+        -------
+        dict
+            By the number of a suspect, the function that it explains best, and the
+            share of its variance that the column alone explains: ``"98% of e2"``.
+        """
+        rows = np.asarray(obs)
+        functions = np.asarray(values, dtype=np.float64).reshape(len(rows), -1)
+        shares = {}
+        for column in self.suspects:
+            explained = [
+                _explain_share(rows[:, column.number], function)
+                for function in functions.T
+            ]
+            best = int(np.argmax(np.round(explained, 6)))
+            shares[column.number] = f"{explained[best]:.0%} of {labels[best]}"
+        return shares
+
+    def warn(self, shares: Mapping[int, str] | None = None) -> None:
+        """Log one warning for columns that were left out, and one for the suspects.
+
+        Nothing is logged for columns that were asked for.
+
+        Parameters
+        ----------
+        shares : mapping of int to str, default=None
+            By the number of a suspect, how much of the result it makes up, as `explain`
+            says it: ``{4: "98% of e2"}``.
+        """
+        if self.was_asked:
+            return
+        if self.left_out:
+            everything = [column.number for column in self.columns]
+            logger.warning(
+                "%s left out, being constant: columns=%s keeps %s",
+                _list_names(self.left_out),
+                _shorten(everything),
+                "it" if len(self.left_out) == 1 else "them",
+            )
+        if self.suspects:
+            parts = []
+            for column in self.suspects:
+                share = (shares or {}).get(column.number, "")
+                share = share and f", {share}"
+                parts.append(f"{column.name} is {column.kind} ({column.reason}{share})")
+            others = [i for i in self.used if not self.columns[i].is_suspect]
+            if others:
+                remedy = f"columns={_shorten(others)} leaves it out"
+            else:
+                remedy = "record what the actions change"
+            logger.warning("%s: %s", "; ".join(parts), remedy)
+
+    def __repr__(self) -> str:
+        rows = [("column", "from", "to", "step", "what it is")]
+        rows += [self._describe_column(column) for column in self.columns]
+        widths = [max(len(row[i]) for row in rows) for i in range(4)]
+
+        lines = [self._title]
+        for name, low, high, step, what in rows:
+            cells = [
+                name.ljust(widths[0]),
+                low.rjust(widths[1]),
+                high.rjust(widths[2]),
+                step.rjust(widths[3]),
+                what,
+            ]
+            lines.append("  ".join(cells).rstrip())
+        return "\n".join([*lines, *self._notes])
+
+    def _repr_html_(self) -> str:
+        heads = "".join(
+            f"<th>{head}</th>" for head in ("column", "from", "to", "step", "what")
+        )
+        body = ""
+        for column in self.columns:
+            cells = [escape(text) for text in self._describe_column(column)]
+            body += "<tr><td>" + "</td><td>".join(cells) + "</td></tr>"
+        notes = "<br>".join(escape(note) for note in self._notes)
+        return (
+            f"<table><caption>{escape(self._title)}</caption>"
+            f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table><p>{notes}</p>"
+        )
+
+    @property
+    def _title(self) -> str:
+        """The first line: how much was looked at."""
+        steps = count_noun(self.n_steps, "step")
+        episodes = "1 trajectory"
+        if self.n_trajectories != 1:
+            episodes = f"{self.n_trajectories} trajectories"
+        return f"{count_noun(len(self.columns), 'column')} of {steps}, {episodes}"
+
+    @property
+    def _notes(self) -> list[str]:
+        """Lines below the table."""
+        notes = []
+        if self.scale_ratio >= 100:
+            notes.append(
+                f"extents differ by a factor of {self.scale_ratio:.2g}: scales are set"
+            )
+        if not self.was_asked and self.left_out:
+            notes.append(f"used: columns={_shorten(self.used)}")
+        if self.suspects and not self.was_asked:
+            others = [i for i in self.used if not self.columns[i].is_suspect]
+            notes.append(f"without what drifts or is exogenous: columns={others}")
+        return notes
+
+    def _describe_column(self, column: Column) -> tuple[str, str, str, str, str]:
+        """One row of the table."""
+        name = f"{column.number} {column.name}"
+        if column.name == f"column {column.number}":
+            name = str(column.number)
+        what = column.kind
+        if column.reason:
+            what = f"{column.kind}: {column.reason}"
+        if self.was_asked and column.number not in self.used:
+            what = f"{what} (not used)".strip()
+        return (
+            printable(name),
+            f"{column.low:.4g}",
+            f"{column.high:.4g}",
+            f"{column.step:.4g}",
+            what,
+        )
+
+
+def check_columns(
+    data: Any,
+    columns: ColumnChoice = None,
+    *,
+    monotone: float = 0.9,
+    one_sign: float = 0.95,
+    min_steps: int = 500,
+    max_steps: int = 20_000,
+    max_columns: int = 256,
+) -> ColumnReport:
+    """Look at the columns of recorded observations before they are used.
+
+    A constant column is left out. One that drifts (a battery, a clock), or that is
+    exogenous (the weather, noise: nothing that you do has an influence on it), stays,
+    since it can matter, but is named in a warning. An angle given as sine and cosine is
+    recognised, and each column gets a scale of its own.
 
     Parameters
     ----------
-    columns : Columns
-        Arrays, lists or tensors.
-    continuous : bool
-        Whether actions may be vectors.
+    data : object
+        Whatever `Transitions.of` accepts, with vectors ``(N, D)`` as observations.
+    columns : sequence of int or str, default=None
+        The columns to use, by number or name. None: all that vary.
+    monotone : float, default=0.9
+        A column drifts if it rises (or falls) steadily in this share of the
+        trajectories: the means of their parts form a monotone sequence.
+    one_sign : float, default=0.95
+        It drifts, too, if this share of its changes are upwards (or downwards), like
+        those of a battery that is charged now and then.
+    min_steps : int, default=500
+        With fewer steps no column is called exogenous: they could not show it.
+    max_steps : int, default=20000
+        Most steps that are looked at.
+    max_columns : int, default=256
+        Of observations with more columns, such as images, only those that are constant
+        are found.
+
+    Returns
+    -------
+    ColumnReport
+        Print it for a table.
+
+    Notes
+    -----
+    Callers take two lines: ``report = check_columns(transitions, columns)``, then
+    ``report.select(obs)`` wherever observations come in (bounds: `report.low`,
+    `report.high`). Once there are eigenvectors or cells, ``report.warn(shares)``, where
+    ``report.explain(obs, values, labels)`` gives the shares of eigenvectors.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> action = rng.integers(2, size=2000)
+    >>> x = np.append(0, np.cumsum(2 * action - 1))
+    >>> obs = np.stack([x, np.arange(2001) * 0.1, np.full(2001, 7.0)], axis=1)
+    >>> check_columns((obs[:-1], action, obs[1:]))
+    3 columns of 2000 steps, 1 trajectory
+    column  from   to  step  what it is
+    0         -3   93     1
+    1          0  200   0.1  drifting: rises in 100% of the trajectories
+    2          7    7     0  constant
+    used: columns=[0, 1]
+    without what drifts or is exogenous: columns=[0]
     """
-    obs = convert_observations("obs", columns.obs)
-    next_obs = convert_observations("next_obs", columns.next_obs)
+    monotone = check_float("monotone", monotone, above=0, maximum=1)
+    one_sign = check_float("one_sign", one_sign, above=0.5, maximum=1)
+    min_steps = check_int("min_steps", min_steps)
+    max_steps = check_int("max_steps", max_steps)
+    max_columns = check_int("max_columns", max_columns)
 
-    terminated = np.zeros(len(obs), dtype=np.bool_)
-    if columns.terminated is not None:
-        terminated = _convert_column("terminated", columns.terminated, np.bool_)
-    reward = None
-    if columns.reward is not None:
-        reward = _convert_column("reward", columns.reward, np.float64)
-    truncated = None
-    if columns.truncated is not None:
-        truncated = _convert_column("truncated", columns.truncated, np.bool_)
+    transitions = Transitions.of(data, continuous=True)
+    if not len(transitions):
+        raise ValueError("there are no transitions: record some")
+    obs, next_obs = _flatten_columns(transitions)
+    names = _name_columns(transitions, obs.shape[1])
+    low = np.minimum(obs.min(axis=0), next_obs.min(axis=0)).astype(np.float64)
+    high = np.maximum(obs.max(axis=0), next_obs.max(axis=0)).astype(np.float64)
+    is_constant = high - low <= 1e-12 * np.maximum(np.abs(low), np.abs(high))
 
-    action = convert_actions(columns.action, continuous)
-    return Columns(obs, action, next_obs, terminated, reward, truncated)
+    # Which columns to use.
+    if columns is None:
+        used = tuple(np.flatnonzero(~is_constant).tolist())
+    else:
+        used = _choose_columns(columns, names)
+    if not used:
+        raise ValueError(
+            f"all {len(names)} columns of the observations are constant: record steps "
+            "that change something"
+        )
 
+    # What they are.
+    rows = _thin_rows(len(obs), max_steps)
+    looked_at = _Steps.take(transitions, obs, next_obs, rows)
+    partners: dict[int, int] = {}
+    drift = [""] * len(names)
+    is_exogenous = np.zeros(len(names), dtype=np.bool_)
+    if len(names) <= max_columns:
+        partners = pair_angles(looked_at.obs, is_constant)
+        drift = find_drift(
+            looked_at.obs,
+            looked_at.next_obs,
+            looked_at.trajectories,
+            monotone,
+            one_sign,
+        )
+        is_exogenous = _find_exogenous(looked_at, is_constant, min_steps)
 
-def _convert_column(name: str, data: Any, dtype: DTypeLike) -> NDArray[Any]:
-    """One number per step, of a column ``(N,)`` or ``(N, 1)``."""
-    column = convert_numbers(name, data)
-    if column.size != len(column):
-        raise ValueError(f"{name} must have shape (N,) or (N, 1), got {column.shape}")
-    return column.reshape(len(column)).astype(dtype)
-
-
-def convert_actions(data: Any, continuous: bool) -> NDArray[Any]:
-    """Actions as integers ``(N,)``; as vectors, too, where `continuous` allows it."""
-    action = convert_numbers("action", data)
-    is_column = action.size == len(action)
-    if is_column and (action == np.abs(action).round()).all():
-        return action.reshape(len(action)).astype(np.int64)
-    if continuous:
-        return action
-    raise ValueError(
-        f"actions must be integers (N,), got {action.dtype} {action.shape}: collect "
-        "from gymnasium.wrappers.DiscretizeAction(env, bins=...)"
+    typical_steps = _find_typical_steps(looked_at)
+    found = []
+    for i, name in enumerate(names):
+        column = Column(i, name, float(low[i]), float(high[i]), float(typical_steps[i]))
+        if is_constant[i]:
+            column = replace(column, kind="constant")
+        elif drift[i]:
+            column = replace(column, kind="drifting", reason=drift[i])
+        elif is_exogenous[i]:
+            reason = "no action has an influence on it"
+            if column.step == 0:
+                reason = "it never changes within a trajectory"
+            column = replace(column, kind="exogenous", reason=reason)
+        elif i in partners:
+            reason = f"sine and cosine, with {names[partners[i]]}"
+            column = replace(column, kind="angle", reason=reason)
+        found.append(replace(column, partner=partners.get(i)))
+    return ColumnReport(
+        columns=tuple(found),
+        used=used,
+        was_asked=columns is not None,
+        n_steps=len(transitions),
+        n_trajectories=len(looked_at.trajectories.n_steps),
     )
 
 
-def convert_observations(name: str, data: Any) -> NDArray[Any]:
-    """Observations as an array.
+@dataclass(frozen=True, eq=False)
+class _Steps:
+    """The steps that are looked at."""
 
-    Integers and names of shape ``(N,)`` or ``(N, 1)`` are states ``(N,)``, and so are
-    floats ``(N,)`` without a fraction. Other floats ``(N,)`` are vectors ``(N, 1)``.
-    """
-    array = convert_numbers(name, data, kinds="biufU")
-    if array.ndim == 2 and array.shape[1] == 1 and array.dtype.kind in "iuU":
-        return array[:, 0]
-    if array.ndim != 1 or array.dtype.kind != "f":
-        return array
+    obs: FloatArray
+    action: NDArray[Any]
+    next_obs: FloatArray
+    trajectories: Trajectories
 
-    is_whole = np.isfinite(array) & (array == np.round(array))
-    if is_whole.all():
-        return array.astype(np.int64)
-    return array[:, None]
+    @classmethod
+    def take(
+        cls,
+        transitions: Transitions,
+        obs: NDArray[Any],
+        next_obs: NDArray[Any],
+        rows: IndexArray,
+    ) -> _Steps:
+        """Some rows of the data, as floats."""
+        ends = transitions.terminated
+        if transitions.truncated is not None:
+            ends = ends | transitions.truncated
+        before = obs[rows].astype(np.float64)
+        after = next_obs[rows].astype(np.float64)
+        # Where rows were left out, observations do not follow each other.
+        trajectories = find_trajectories(before, after, ends[rows])
+        return cls(before, transitions.action[rows], after, trajectories)
 
 
-def convert_numbers(name: str, data: Any, kinds: str = "biuf") -> NDArray[Any]:
-    """An array with one row per step, of the kinds of NumPy's types that are allowed.
+def _thin_rows(n_rows: int, max_rows: int, run: int = 500) -> IndexArray:
+    """Numbers of the rows that are looked at: runs of consecutive ones, if too many."""
+    if n_rows <= max_rows:
+        return np.arange(n_rows)
+    n_runs = max(max_rows // run, 1)
+    run = min(run, max_rows)
+    begins = np.linspace(0, n_rows - run, n_runs).astype(np.intp)
+    rows: IndexArray = (begins[:, None] + np.arange(run)).ravel()
+    return rows
 
-    Tensors of any device are moved to memory.
-    """
-    if isinstance(data, Mapping):
+
+def _flatten_columns(transitions: Transitions) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Observations before and after each step as rows of numbers."""
+    obs = transitions.obs
+    next_obs = transitions.next_obs
+    if obs.ndim < 2 or obs.dtype.kind not in "biuf":
         raise ValueError(
-            f"{name} is a dict: flatten it into one array (N, d) "
-            "(gymnasium.spaces.flatten)"
+            f"columns are those of vectors (N, D), got states {obs.dtype} {obs.shape}: "
+            "there is nothing to check"
         )
-
-    # A list of tensors: NumPy would call each of them, number by number.
-    if isinstance(data, list | tuple) and len(data) and hasattr(data[0], "detach"):
-        data = [convert_numbers(name, part) for part in data]
-    if hasattr(data, "detach"):
-        data = data.detach().cpu()
-
-    try:
-        array = np.asarray(data)
-    except ValueError:
+    if obs.shape != next_obs.shape:
         raise ValueError(
-            f"the rows of {name} have different shapes: give one array (N, ...)"
-        ) from None
-    if array.dtype.kind not in kinds or not array.ndim:
-        raise ValueError(
-            f"{name} must hold numbers, one row per step, "
-            f"got {array.dtype} {array.shape}"
+            f"next_obs must have the shape of obs, {obs.shape}, got {next_obs.shape}"
         )
-    return array
+    n_rows = len(obs)
+    return obs.reshape(n_rows, -1), next_obs.reshape(n_rows, -1)
+
+
+def _name_columns(transitions: Transitions, n_columns: int) -> list[str]:
+    """Names of the columns, where the data have some, else their numbers."""
+    if transitions.names is not None:
+        return list(transitions.names)
+    return [f"column {number}" for number in range(n_columns)]
+
+
+def _choose_columns(columns: Sequence[int | str], names: list[str]) -> tuple[int, ...]:
+    """Numbers of the columns that are asked for by number or name."""
+    if isinstance(columns, str | int):
+        raise ValueError(f"columns must be a list, got {columns!r}: try [{columns!r}]")
+    chosen = []
+    for column in columns:
+        if isinstance(column, str):
+            if column not in names:
+                hint = suggest_name(column, names)
+                raise ValueError(
+                    f"there is no column {column!r} among {', '.join(names)}{hint}"
+                )
+            chosen.append(names.index(column))
+        else:
+            chosen.append(check_int("a column", column, 0, len(names) - 1))
+    if not chosen or len(set(chosen)) != len(chosen):
+        raise ValueError(
+            f"columns must be different numbers or names, got {list(columns)!r}"
+        )
+    return tuple(chosen)
+
+
+def _find_exogenous(
+    steps: _Steps, is_constant: BoolArray, min_steps: int, min_changes: int = 20
+) -> BoolArray:
+    """``(D,)`` which columns are exogenous; none where the data cannot show it."""
+    is_exogenous = np.zeros(len(is_constant), dtype=np.bool_)
+    action = steps.action
+    if len(action) < min_steps or (action == action[0]).all():
+        return is_exogenous
+
+    # A column that changed a few times may depend on an action that was rare.
+    n_changes = (steps.next_obs != steps.obs).sum(axis=0)
+    is_told = (n_changes == 0) | (n_changes >= min_changes)
+    candidates = np.flatnonzero(is_told & ~is_constant)
+    return find_exogenous(
+        steps.obs, action, steps.next_obs, steps.trajectories, candidates
+    )
+
+
+def _find_typical_steps(steps: _Steps) -> FloatArray:
+    """``(D,)`` median size of the changes that are not zero; 0 if there are none."""
+    sizes = np.abs(steps.next_obs - steps.obs)
+    typical = np.zeros(sizes.shape[1])
+    for column, size in enumerate(sizes.T):
+        changes = size[size > 0]
+        if len(changes):
+            typical[column] = np.median(changes)
+    return typical
+
+
+def _explain_share(
+    column: NDArray[Any], function: FloatArray, n_bins: int = 16
+) -> float:
+    """Share of a function's variance that a column alone explains, by bins of it."""
+    edges = np.quantile(column, np.arange(1, n_bins) / n_bins)
+    number = np.searchsorted(edges, column, side="right")
+    count = np.bincount(number, minlength=n_bins)
+    deviation = function - function.mean()
+    sums = np.bincount(number, deviation, minlength=n_bins)
+
+    variance = float(deviation @ deviation)
+    if variance == 0:
+        return 0.0
+    between = float((sums**2 / np.maximum(count, 1)).sum())
+    return between / variance
+
+
+def _list_names(columns: Sequence[Column]) -> str:
+    """Names in a sentence, and the verb: ``"column 3 is"``."""
+    names = [column.name for column in columns]
+    if len(names) > 8:
+        return f"{', '.join(names[:8])} and {len(names) - 8} more are"
+    return ", ".join(names) + (" is" if len(names) == 1 else " are")
+
+
+def _shorten(numbers: Sequence[int]) -> str:
+    """Numbers of columns as Python would write them, shortened in the middle."""
+    if len(numbers) <= 16:
+        return str(list(numbers))
+    return f"[{numbers[0]}, {numbers[1]}, ..., {numbers[-1]}]"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from eigenoptions.data.columns import Columns, convert_numbers
+from eigenoptions.data.parts import Parts, convert_numbers
 
 
 def is_minari(data: Any) -> bool:
@@ -12,12 +12,12 @@ def is_minari(data: Any) -> bool:
     return hasattr(data, "iterate_episodes")
 
 
-def read_minari(dataset: Any) -> list[Columns]:
-    """Columns of each episode."""
+def read_minari(dataset: Any) -> list[Parts]:
+    """Parts of each episode."""
     episodes = []
     for episode in dataset.iterate_episodes():
         observations = convert_numbers("observations", episode.observations)
-        columns = Columns(
+        columns = Parts(
             obs=observations[:-1],
             action=episode.actions,
             next_obs=observations[1:],

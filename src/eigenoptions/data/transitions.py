@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,8 @@ from eigenoptions._types import BoolArray, FloatArray, IndexArray
 from eigenoptions._validation import Record, readonly
 from eigenoptions.data.arrays import read_dict, read_tuple
 from eigenoptions.data.buffers import is_replay_buffer, read_buffer
-from eigenoptions.data.columns import Columns, convert_columns
 from eigenoptions.data.minari import is_minari, read_minari
+from eigenoptions.data.parts import Parts, convert_parts
 from eigenoptions.data.steps import is_step, join_steps
 
 
@@ -38,6 +38,8 @@ class Transitions(Record):
         Rewards of the steps; None where the data do not say them.
     truncated : ndarray of bool of shape (N,), default=None
         Whether the episode was cut there, by a time limit say; None likewise.
+    names : tuple of str, default=None
+        Names of the columns of vectors, where the data have some (data frames).
 
     Examples
     --------
@@ -52,6 +54,8 @@ class Transitions(Record):
     terminated: BoolArray
     reward: FloatArray | None = None
     truncated: BoolArray | None = None
+    _: KW_ONLY
+    names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         parts = {
@@ -95,7 +99,8 @@ class Transitions(Record):
         >>> Transitions.of(log).next_obs
         array([1, 2])
         """
-        return cls(*_read_columns(data, continuous))
+        parts = _read_parts(data, continuous)
+        return cls(**parts._asdict())
 
     def __len__(self) -> int:
         return len(self.obs)
@@ -109,6 +114,7 @@ class Transitions(Record):
             self.terminated[rows],
             None if self.reward is None else self.reward[rows],
             None if self.truncated is None else self.truncated[rows],
+            names=self.names,
         )
 
     def __repr__(self) -> str:
@@ -121,25 +127,26 @@ class Transitions(Record):
         )
 
 
-def _read_columns(data: Any, continuous: bool) -> Columns:
+def _read_parts(data: Any, continuous: bool) -> Parts:
     """The columns of data of any kind, as arrays."""
     if isinstance(data, Transitions):
-        return Columns(
+        return Parts(
             obs=data.obs,
             action=data.action,
             next_obs=data.next_obs,
             terminated=data.terminated,
             reward=data.reward,
             truncated=data.truncated,
+            names=data.names,
         )
-    if isinstance(data, Columns):
-        return convert_columns(data, continuous)
+    if isinstance(data, Parts):
+        return convert_parts(data, continuous)
     if isinstance(data, Mapping):
-        return convert_columns(read_dict(data), continuous)
+        return convert_parts(read_dict(data), continuous)
     if isinstance(data, tuple):
-        return convert_columns(read_tuple(data), continuous)
+        return convert_parts(read_tuple(data), continuous)
     if is_replay_buffer(data):
-        return convert_columns(read_buffer(data), continuous)
+        return convert_parts(read_buffer(data), continuous)
     if is_minari(data):
         return _join_batches(read_minari(data), continuous)
     if isinstance(data, Iterable) and not isinstance(data, str | np.ndarray):
@@ -150,26 +157,27 @@ def _read_columns(data: Any, continuous: bool) -> Columns:
     )
 
 
-def _read_list(entries: list[Any], continuous: bool) -> Columns:
+def _read_list(entries: list[Any], continuous: bool) -> Parts:
     """The columns of a list of steps, of batches, or of the columns themselves."""
     if not entries:
         raise ValueError("there are no transitions: the sequence is empty")
     first = entries[0]
     if is_step(first):
-        return _read_columns(join_steps(entries), continuous)
+        return _read_parts(join_steps(entries), continuous)
     if isinstance(first, Transitions | Mapping | tuple):
         return _join_batches(entries, continuous)
-    return convert_columns(read_tuple(tuple(entries)), continuous)
+    return convert_parts(read_tuple(tuple(entries)), continuous)
 
 
-def _join_batches(batches: Sequence[Any], continuous: bool) -> Columns:
+def _join_batches(batches: Sequence[Any], continuous: bool) -> Parts:
     """The columns of several batches, one after the other."""
     if not batches:
         raise ValueError("there are no transitions: the sequence is empty")
-    read = [_read_columns(batch, continuous) for batch in batches]
-    columns = []
-    for parts in zip(*read, strict=True):
-        # A column that one batch lacks is not known of all.
-        is_known = all(part is not None for part in parts)
-        columns.append(np.concatenate(parts) if is_known else None)
-    return Columns(*columns)
+    read = [_read_parts(batch, continuous) for batch in batches]
+    joined = {}
+    for name in Parts._fields[:-1]:
+        pieces = [getattr(parts, name) for parts in read]
+        # A part that one batch lacks is not known of all.
+        is_known = all(piece is not None for piece in pieces)
+        joined[name] = np.concatenate(pieces) if is_known else None
+    return Parts(**joined, names=read[0].names)

@@ -1,0 +1,156 @@
+"""Columns that drift, and columns that hold an angle as sine and cosine."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eigenoptions._types import BoolArray, FloatArray, IndexArray
+from eigenoptions.data.trajectories import Trajectories
+
+
+def find_drift(
+    obs: FloatArray,
+    next_obs: FloatArray,
+    trajectories: Trajectories,
+    monotone: float,
+    one_sign: float,
+) -> list[str]:
+    """Why each column counts as drifting; empty for those that do not.
+
+    Parameters
+    ----------
+    obs, next_obs : ndarray of shape (N, D)
+        Observations before and after each step.
+    trajectories : Trajectories
+        Which step follows which.
+    monotone : float
+        Share of trajectories in which the column rises, or falls, steadily.
+    one_sign : float
+        Or share of the changes that go the same way.
+    """
+    rises, falls = _count_monotone(obs[trajectories.order], trajectories)
+    upwards, downwards = _count_signs(next_obs - obs, np.abs(obs).max(axis=0))
+
+    reasons = []
+    for column in range(obs.shape[1]):
+        reason = ""
+        if rises[column] >= monotone:
+            reason = f"rises in {rises[column]:.0%} of the trajectories"
+        elif falls[column] >= monotone:
+            reason = f"falls in {falls[column]:.0%} of the trajectories"
+        elif upwards[column] >= one_sign:
+            reason = f"{upwards[column]:.0%} of its changes go upwards"
+        elif downwards[column] >= one_sign:
+            reason = f"{downwards[column]:.0%} of its changes go downwards"
+        reasons.append(reason)
+    return reasons
+
+
+def _count_monotone(
+    values: FloatArray, trajectories: Trajectories
+) -> tuple[FloatArray, FloatArray]:
+    """Shares of the trajectories in which each column rises and falls steadily.
+
+    A trajectory is cut into parts, whose means must rise or fall from each to the next,
+    and explain half of the variance. Of a few trajectories there are more parts, so
+    that a random walk does not pass by chance. Trajectories that are too short for the
+    parts are not counted.
+    """
+    n_columns = values.shape[1]
+    lengths = trajectories.n_steps
+    n_parts = int(np.clip(32 // len(lengths), 4, 16))
+    is_long = lengths >= 2 * n_parts
+
+    # Nothing is said if most of the data are in trajectories that are too short.
+    n_long = int(is_long.sum())
+    if 2 * lengths[is_long].sum() < lengths.sum():
+        return np.zeros(n_columns), np.zeros(n_columns)
+
+    begins = np.cumsum(lengths) - lengths
+    fractions = np.arange(n_parts + 1) / n_parts
+    edges = begins[is_long, None] + (lengths[is_long, None] * fractions).astype(int)
+    centred = values - values.mean(axis=0)
+    means = _average_parts(centred, edges)
+    squares = _average_parts(centred**2, edges)
+
+    # Waves have parts that differ little beside what varies within them.
+    between = means.var(axis=1)
+    within = (squares - means**2).mean(axis=1)
+    is_steady = between >= within
+
+    tolerance = 1e-9 * np.abs(values).max(axis=0)
+    differences = np.diff(means, axis=1)
+    is_rising = is_steady & (differences > tolerance).all(axis=1)
+    is_falling = is_steady & (differences < -tolerance).all(axis=1)
+    return is_rising.sum(axis=0) / n_long, is_falling.sum(axis=0) / n_long
+
+
+def _average_parts(values: FloatArray, edges: IndexArray) -> FloatArray:
+    """``(trajectories, parts, D)`` means of the rows between edges."""
+    # Differences of the sums up to each edge are the sums of the parts.
+    none = np.zeros((1, values.shape[1]))
+    totals = np.concatenate([none, np.cumsum(values, axis=0)])
+    sums: FloatArray = np.diff(totals[edges], axis=1)
+    return sums / np.diff(edges, axis=1)[:, :, None]
+
+
+def _count_signs(
+    changes: FloatArray,
+    sizes: FloatArray,
+    min_changes: int = 100,
+    min_share: float = 0.2,
+) -> tuple[FloatArray, FloatArray]:
+    """Shares of the changes of each column that go upwards and downwards.
+
+    They are zero for a column that changes rarely, such as a door that opens once.
+    """
+    tolerance = 1e-12 * sizes
+    n_upwards = (changes > tolerance).sum(axis=0)
+    n_downwards = (changes < -tolerance).sum(axis=0)
+    n_changes = n_upwards + n_downwards
+
+    is_frequent = n_changes >= max(min_changes, min_share * len(changes))
+    n_counted = np.where(is_frequent, n_changes, np.inf)
+    return n_upwards / n_counted, n_downwards / n_counted
+
+
+def pair_angles(
+    obs: FloatArray, is_constant: BoolArray, tolerance: float = 0.05
+) -> dict[int, int]:
+    """Pairs of columns that are the cosine and the sine of an angle.
+
+    The sum of their squares is constant although each of them varies.
+
+    Parameters
+    ----------
+    obs : ndarray of shape (N, D)
+        Observations.
+    is_constant : ndarray of bool of shape (D,)
+        Columns that do not vary.
+    tolerance : float, default=0.05
+        Standard deviation of the sum, as a share of that of a square.
+
+    Returns
+    -------
+    dict
+        Each of the two columns with its partner.
+    """
+    varying: IndexArray = np.flatnonzero(~is_constant)
+    squares = obs[:, varying] ** 2
+    spread = squares.std(axis=0)
+
+    partners: dict[int, int] = {}
+    for i, first in enumerate(varying.tolist()):
+        if first in partners:
+            continue
+        for j in range(i + 1, len(varying)):
+            second = int(varying[j])
+            smaller = min(spread[i], spread[j])
+            # Where the squares vary differently, their sum cannot be constant.
+            if second in partners or max(spread[i], spread[j]) > 1.2 * smaller:
+                continue
+            if (squares[:, i] + squares[:, j]).std() <= tolerance * smaller:
+                partners[first] = second
+                partners[second] = first
+                break
+    return partners
