@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import eigenoptions as eo
+from eigenoptions.features import Fourier
 from eigenoptions.options.walks import walk
 from eigenoptions.spectra.incidence import incidence
 
@@ -115,3 +116,33 @@ def test_damaged_compiled_code_is_compiled_again(tmp_path: Path) -> None:
         (damaged,) = tmp_path.rglob(f"*.{kind}")
         assert damaged.stat().st_size > len(content)
         damaged.write_bytes(content)
+
+
+def make_line(n_states: int) -> eo.MDP:
+    state = np.arange(n_states)
+    left = np.maximum(state - 1, 0)
+    right = np.minimum(state + 1, n_states - 1)
+    return eo.MDP.from_successors(np.stack([left, right], axis=1), start=0)
+
+
+@pytest.mark.parametrize(
+    ("call", "word"),
+    [
+        (lambda line: eo.hitting_times(line), "diffusion_estimate"),
+        (lambda line: eo.discover(line), "GB"),
+        (lambda line: eo.discover(line, 5_000, "random"), "GB"),
+        (lambda line: eo.discover(line, 10**9, "covering"), "GB"),
+        (lambda line: eo.spectrum(eo.graph(line)), "GB"),
+        (lambda line: eo.spectrum(eo.graph(line), k=50_000), "GB"),
+        (lambda line: eo.solve(line, [eo.Purpose(np.zeros(10**5))] * 20_000), "GB"),
+        (
+            lambda line: Fourier((0.0,) * 30_000, (1.0,) * 30_000, 1, 1).frequencies,
+            "GB",
+        ),
+    ],
+)
+def test_what_does_not_fit_into_memory_is_refused_before_it_is_tried(call, word):
+    line = make_line(100_000)
+    with pytest.raises(ValueError, match=word) as caught:
+        call(line)
+    assert "\n" not in str(caught.value)

@@ -82,6 +82,23 @@ def check_float(
     raise ValueError(f"{name} must be in {left}, {right}, got {show_value(value)}")
 
 
+def check_memory(
+    what: str, n_bytes: float, remedy: str, max_bytes: float = 2**33
+) -> None:
+    """Check, before anything is allocated, that arrays are not too large.
+
+    >>> check_memory("all eigenvectors of 100,000 states", 4e11, "ask for fewer (k)")
+    Traceback (most recent call last):
+    ...
+    ValueError: all eigenvectors of 100,000 states take 400.0 GB, the limit is 8.6 GB: ask for fewer (k)
+    """  # noqa: E501 (the message is one line)
+    if n_bytes > max_bytes:
+        raise ValueError(
+            f"{what} take {n_bytes / 1e9:.1f} GB, the limit is "
+            f"{max_bytes / 1e9:.1f} GB: {remedy}"
+        )
+
+
 def check_choice(name: str, value: object, choices: Iterable[str]) -> str:
     """Check that a value is one of the choices.
 

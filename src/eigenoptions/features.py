@@ -22,7 +22,7 @@ from scipy.sparse import csr_array, issparse
 from eigenoptions._registry import feature_maps
 from eigenoptions._splitmix import GOLDEN, mix_bits
 from eigenoptions._types import BoolArray, FeatureFunction, FloatArray, IndexArray
-from eigenoptions._validation import check_csr, check_int
+from eigenoptions._validation import check_csr, check_int, check_memory
 
 __all__ = ["OneHot", "Raw", "Bits", "Fourier", "Tiles"]
 
@@ -535,6 +535,12 @@ class Fourier(BoundedMap):
     def frequencies(self) -> FloatArray:
         """The vectors c ``(d, D)``, in lexicographic order."""
         n_dimensions = len(self.low)
+        # A number takes 40 bytes while the vectors are sorted as tuples.
+        check_memory(
+            f"{self.n_features:,} waves in {n_dimensions:,} dimensions",
+            40 * self.n_features * n_dimensions,
+            "give fewer dimensions, or train features of them (deep.learn)",
+        )
         vectors = []
         for n_nonzero in range(min(self.coupled, n_dimensions) + 1):
             for places in combinations(range(n_dimensions), n_nonzero):

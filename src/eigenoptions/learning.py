@@ -25,6 +25,7 @@ from eigenoptions._validation import (
     check_choice,
     check_float,
     check_int,
+    check_memory,
     check_type,
     readonly,
     set_readonly,
@@ -45,7 +46,6 @@ UPDATES = ("action", "smdp", "intra-option")
 
 # Steps are stored as int32.
 _MAX_COUNT = 2**31 - 1
-_MAX_RECORD_BYTES = 2**33
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -384,11 +384,7 @@ def _check_size(runs: int, episodes: int, n_values: int) -> None:
     """Raise ValueError if the record of the runs would not fit into memory."""
     # Of each episode two returns (float64) and two numbers of steps (int32).
     n_bytes = runs * (24 * episodes + 8 * n_values)
-    if n_bytes > _MAX_RECORD_BYTES:
-        raise ValueError(
-            f"{runs} runs of {episodes} episodes take {n_bytes / 1e9:.1f} GB, "
-            f"the limit is {_MAX_RECORD_BYTES / 1e9:.1f} GB: compute fewer runs"
-        )
+    check_memory(f"{runs} runs of {episodes} episodes", n_bytes, "compute fewer runs")
 
 
 def _make_seed_sequence(

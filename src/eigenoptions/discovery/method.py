@@ -19,6 +19,7 @@ from scipy.sparse.csgraph import connected_components
 from eigenoptions._registry import discovery_methods
 from eigenoptions._types import IndexArray
 from eigenoptions.mdp import MDP
+from eigenoptions.options.solver import MAX_GAMMA
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ def choose_goal_discount(mdp: MDP) -> float:
 
     It is so close to 1 that the farthest state still has a positive value.
     """
-    return 1.0 - 0.5 / (mdp.n_states + 1)
+    return min(1.0 - 0.5 / (mdp.n_states + 1), MAX_GAMMA)
 
 
 def find_connected_states(mdp: MDP, W: csr_array, method: str) -> IndexArray:

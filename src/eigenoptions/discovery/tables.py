@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._ties import find_first_maximum
 from eigenoptions._types import Progress, Randomness
-from eigenoptions._validation import check_settings, make_generator
+from eigenoptions._validation import check_memory, check_settings, make_generator
 from eigenoptions.discovery.method import Method, NoOptionsError
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp.chains import uniform_walk
@@ -129,6 +129,14 @@ def _check_request(mdp: MDP, request: Request) -> None:
     check_settings(
         f"method {method.name!r}", request.settings, own_names, names_of_discover
     )
+
+    # A potential, a value and an action of each option and state, and masks of them.
+    n_options = request.n_options
+    if n_options is None and method.count_purposes is not None:
+        n_options = mdp.n_states
+    if n_options is not None:
+        what = f"{n_options:,} options of {mdp.n_states:,} states"
+        check_memory(what, 20 * n_options * mdp.n_states, "ask for fewer (n_options)")
 
     # Counting takes some work, and nearly nobody asks for more options than states.
     if method.count_purposes is None or request.n_options is None:

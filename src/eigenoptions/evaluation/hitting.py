@@ -104,6 +104,11 @@ class HittingSystem:
         block_entries: int = 2**22,
     ) -> None:
         n_states = len(behaviour.states)
+        if n_states > _MAX_STATES:
+            raise ValueError(
+                f"exact diffusion times need at most {_MAX_STATES:,} states, "
+                f"got {n_states:,}: use diffusion_estimate, which samples"
+            )
         self.behaviour = behaviour
         self.can_eliminate = n_states <= max_elimination_states
         self.max_error = max_error if self.can_eliminate else max_error_large
@@ -113,13 +118,6 @@ class HittingSystem:
     def effects(self) -> tuple[csr_array, csr_array, FloatArray]:
         """Passes, ends and steps of the options: see `follow_options`."""
         behaviour = self.behaviour
-        n_states = len(behaviour.states)
-        if n_states > _MAX_STATES:
-            raise ValueError(
-                f"exact diffusion times need at most {_MAX_STATES:,} states, "
-                f"got {n_states:,}: use diffusion_estimate, which samples"
-            )
-
         passes, ends, steps = follow_options(
             behaviour.table, behaviour.policy, behaviour.stop_chance
         )

@@ -41,10 +41,19 @@ from scipy.sparse.linalg import splu
 
 from eigenoptions._ties import COMPUTED_TOLERANCE, EXACT_TOLERANCE, find_first_maximum
 from eigenoptions._types import FloatArray, IntegerArray, Progress
-from eigenoptions._validation import check_float, check_type, set_readonly
+from eigenoptions._validation import (
+    check_float,
+    check_memory,
+    check_type,
+    set_readonly,
+)
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp.chains import compute_policy_transitions
 from eigenoptions.options.records import TERMINATE, OptionSet, Purpose, check_purposes
+
+# The slack of "No circles" is a share 1 - gamma of a value. It must lie above the error
+# of values, or rounding would choose between equal actions.
+MAX_GAMMA = 1.0 - 1e-7
 
 
 def solve(
@@ -96,11 +105,15 @@ def solve(
     for purpose in purposes:
         _check_shape(purpose, n_states)
 
-    policy = np.empty((n_options, n_states), dtype=np.min_scalar_type(-n_actions - 1))
+    action_type = np.min_scalar_type(-n_actions - 1)
+    n_bytes = n_options * n_states * (8 + action_type.itemsize)
+    what = f"{n_options:,} options of {n_states:,} states"
+    check_memory(what, n_bytes, "solve fewer at a time")
+    policy = np.empty((n_options, n_states), dtype=action_type)
     value = np.empty((n_options, n_states))
 
     # Small problems are solved before numba would be loaded.
-    is_large = n_options * n_states > 200_000
+    is_large = n_options * n_states > 200_000 or n_states > 20_000
     # As many options together as keep their action values within 8 MB.
     block_size = max(1, 1_000_000 // (n_states * n_actions))
     for start in range(0, n_options, block_size):
@@ -159,14 +172,10 @@ def choose_actions(
     return np.where(best > tolerance, first, TERMINATE)
 
 
-def _check_gamma(gamma: float, maximum: float = 1.0 - 1e-7) -> float:
-    """Check that a discount factor is small enough for the tie rule.
-
-    The slack of "No circles" above is a share ``1 - gamma`` of a value. It must lie
-    above the error of values, or rounding would choose between equal actions.
-    """
+def _check_gamma(gamma: float) -> float:
+    """Check that a discount factor is small enough for the tie rule."""
     gamma = check_float("gamma", gamma, minimum=0, below=1)
-    if gamma > maximum:
+    if gamma > MAX_GAMMA:
         raise ValueError(
             f"gamma must be at most 1 - 1e-7, got 1 - {1.0 - gamma:.3g}: closer to 1, "
             "rounding would choose between equally good actions"

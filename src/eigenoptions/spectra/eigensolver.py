@@ -19,13 +19,12 @@ from scipy.sparse import csr_array, eye_array
 from scipy.sparse.linalg import ArpackError, LinearOperator, SuperLU, eigsh, splu
 
 from eigenoptions._types import FloatArray, IndexArray, Progress
+from eigenoptions._validation import check_memory
 from eigenoptions.spectra.canonical import find_cluster_bounds
 from eigenoptions.spectra.laplacian import GraphLaplacian
 
 # With fewer states, the dense solver is faster.
 MIN_SPARSE_STATES = 300
-# With more states, the arrays of the dense solver do not fit into memory.
-MAX_DENSE_STATES = 20_000
 
 
 class _Eigenpairs(NamedTuple):
@@ -72,12 +71,11 @@ def find_smallest_eigenpairs(
 
     # The graph is small, or the iteration did not converge.
     if eigenpairs is None:
-        if n_states > MAX_DENSE_STATES:
-            raise ValueError(
-                f"{k} eigenvectors need the dense solver, whose limit is "
-                f"{MAX_DENSE_STATES} states, got {n_states}: "
-                "ask for fewer, or narrow the range of weights and degrees"
-            )
+        # The matrix, its eigenvectors, and as much again for LAPACK.
+        n_bytes = 4 * 8 * n_states**2
+        remedy = "ask for fewer (k), or narrow the range of weights and degrees"
+        what = f"the dense eigenvectors of {n_states:,} states"
+        check_memory(what, n_bytes, remedy)
         eigenpairs = _solve_dense(laplacian, k)
     return _correct_eigenpairs(laplacian, eigenpairs)
 

@@ -17,7 +17,7 @@ from scipy.linalg import eigh
 from scipy.sparse import csr_array, issparse, vstack
 
 from eigenoptions._types import BoolArray, FeatureFunction, FloatArray
-from eigenoptions._validation import check_int, check_type
+from eigenoptions._validation import check_int, check_memory, check_type
 from eigenoptions.data import Transitions
 from eigenoptions.features import compute_features
 from eigenoptions.spectra.canonical import compute_canonical_basis
@@ -196,6 +196,7 @@ class _Moments:
 
     def add(self, phi: Any) -> None:
         """Add features ``(N, d)``, dense or sparse."""
+        _check_features(phi.shape[1])
         products = phi.T.astype(np.float64) @ phi
         if issparse(products):
             products = products.toarray()
@@ -361,7 +362,7 @@ def _iterate_feature_pairs(
 def _compute_gram_matrix(T: csr_array, block_rows: int = 4096) -> FloatArray:
     """``T'T`` by sparse or by dense products, whichever is faster."""
     n_rows, n_features = T.shape
-    check_int("the number of features that change", n_features, maximum=20_000)
+    _check_features(n_features)
     gram: FloatArray = np.zeros((n_features, n_features))
     if T.nnz < 0.1 * n_rows * n_features:
         gram += T.T @ T
@@ -371,3 +372,11 @@ def _compute_gram_matrix(T: csr_array, block_rows: int = 4096) -> FloatArray:
         block = T[low : low + block_rows].toarray()
         gram += block.T @ block
     return gram
+
+
+def _check_features(n_features: int) -> None:
+    """Raise ValueError if matrices of so many features would be too large."""
+    # Products, their eigenvectors, and as much again for LAPACK.
+    n_bytes = 4 * 8 * n_features**2
+    what = f"products of {n_features:,} features"
+    check_memory(what, n_bytes, "use fewer features, or deep.learn")

@@ -20,6 +20,7 @@ from eigenoptions._validation import (
     check_choice,
     check_float,
     check_int,
+    check_memory,
     make_generator,
     readonly,
     set_readonly,
@@ -230,6 +231,10 @@ def compute_spectrum(
     if k is None:
         k = n_states
     k = check_int("k", k, maximum=n_states)
+    # The eigenvectors, those of the iteration, half as many more of its basis, and
+    # their residuals.
+    n_bytes = 4.5 * 8 * n_states * k
+    check_memory(f"{k:,} eigenvectors of {n_states:,} states", n_bytes, "ask for fewer")
     if laplacian.n_zero > 1:
         logger.warning(
             f"the graph has {laplacian.n_zero} components: "
