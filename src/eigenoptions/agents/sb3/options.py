@@ -40,15 +40,6 @@ except ModuleNotFoundError as missing:
         name=missing.name,
     ) from None
 
-__all__ = [
-    "OptionsDQN",
-    "prefer_actions",
-    "SMDPReplayBuffer",
-    "SMDPRolloutBuffer",
-    "SMDPMaskableRolloutBuffer",
-    "SMDPDiscounts",
-]
-
 
 class DecisionSamples(NamedTuple):
     """A batch of decisions: SB3's fields, and the masks of the next states.

@@ -1,0 +1,323 @@
+"""`clone`: an on-policy agent begins with the ways that `explore` found."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from scipy.sparse import eye_array
+from scipy.sparse.csgraph import dijkstra
+from scipy.sparse.linalg import spsolve
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+from stable_baselines3.common.utils import obs_as_tensor
+
+from eigenoptions._types import FloatArray, IndexArray, IntegerArray, Progress
+from eigenoptions._validation import check_float, check_int
+from eigenoptions.agents.sb3.observations import (
+    Observations,
+    check_same_task,
+    stack_observations,
+    take_rows,
+)
+from eigenoptions.envs.found import Found
+from eigenoptions.mdp.chains import compute_policy_transitions
+
+logger = logging.getLogger("eigenoptions")
+
+
+@dataclass(frozen=True)
+class Cloned:
+    """How well an agent's network fits the known ways; its most likely actions count.
+
+    Parameters
+    ----------
+    n_states : int
+        Number of states from which a way to what was rewarded is known.
+    accuracy : float
+        Share of them in which the agent takes the action of the known way.
+    possible_accuracy : float
+        The highest accuracy that a function of the observation has. It is below 1 where
+        states with different actions look the same.
+    reaches_reward : bool
+        Whether the agent's actions lead from the start to what was rewarded, in the
+        table that was found.
+    value_error : float
+        Root of the mean squared error of the agent's values.
+    """
+
+    n_states: int
+    accuracy: float
+    possible_accuracy: float
+    reaches_reward: bool
+    value_error: float
+
+
+class _KnownWays(NamedTuple):
+    """What is fitted, one row for each state from which a way is known."""
+
+    states: IndexArray
+    observations: Observations
+    actions: IntegerArray
+    values: FloatArray
+    weights: FloatArray
+
+
+def clone(
+    agent: BaseAlgorithm,
+    found: Found,
+    *,
+    steps: int = 300,
+    learning_rate: float = 0.002,
+    start_weight: float = 0.5,
+    value_weight: float = 0.5,
+    batch_size: int = 1024,
+    min_accuracy: float = 0.9,
+    progress: Progress | None = None,
+) -> Cloned:
+    """Fit policy and values of an on-policy agent to the ways that `explore` found.
+
+    In every state from which a rewarded state can be reached in ``found.mdp``, the
+    policy is fitted to the action of ``found.option()``, and the value to the
+    discounted rewards along this way. ``agent.learn`` then goes on from there. The fit
+    depends on the agent's seed alone.
+
+    Explore the environment with the same observation wrappers as the agent's. Every
+    observation is that of the first visit to its state.
+
+    Parameters
+    ----------
+    agent : stable_baselines3.common.on_policy_algorithm.OnPolicyAlgorithm
+        PPO, A2C, TRPO or MaskablePPO with discrete actions, which changes.
+    found : Found
+        What ``explore(env, steps, until="reward")`` returned.
+    steps : int, default=300
+        Number of steps of Adam.
+    learning_rate : float, default=0.002
+        Learning rate of these steps.
+    start_weight : float, default=0.5
+        Weight of the states on the way from the start, from 0 to 1. The rest is that of
+        all states together, those on this way among them.
+    value_weight : float, default=0.5
+        Weight of the squared error of values beside the cross-entropy of actions.
+    batch_size : int, default=1024
+        Most states in a batch.
+    min_accuracy : float, default=0.9
+        Below this share of the possible accuracy, a warning says that the fit is poor.
+    progress : callable, default=None
+        Called as ``progress(done, steps)``.
+
+    Returns
+    -------
+    Cloned
+        How well the agent fits.
+
+    Examples
+    --------
+    >>> import eigenoptions as eo
+    >>> from stable_baselines3 import PPO
+    >>> env = eo.envs.MazeEnv("four-rooms")
+    >>> found = eo.explore(env, 1000, until="reward")
+    >>> agent = PPO("MlpPolicy", env, seed=0)
+    >>> clone(agent, found).reaches_reward
+    True
+    """
+    steps = check_int("steps", steps)
+    batch_size = check_int("batch_size", batch_size)
+    learning_rate = check_float("learning_rate", learning_rate, above=0)
+    start_weight = check_float("start_weight", start_weight, minimum=0, maximum=1)
+    value_weight = check_float("value_weight", value_weight, minimum=0)
+    min_accuracy = check_float("min_accuracy", min_accuracy, minimum=0, maximum=1)
+    policy = _check_agent(agent)
+    check_same_task(agent, found)
+    ways = _collect_ways(agent, found, start_weight)
+
+    optimizer = torch.optim.Adam(policy.parameters(), lr=learning_rate)
+    rng = np.random.default_rng(agent.seed)
+    policy.set_training_mode(True)
+    for step in range(1, steps + 1):
+        batch = _draw_batch(ways, batch_size, rng)
+        loss = _compute_loss(policy, batch, value_weight)
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        if progress is not None:
+            progress(step, steps)
+    policy.set_training_mode(False)
+
+    cloned = _measure_fit(policy, ways, found)
+    _warn_of_poor_fit(cloned, min_accuracy, steps)
+    return cloned
+
+
+def _check_agent(agent: BaseAlgorithm) -> Any:
+    """Return the policy of an agent that learns from its own policy."""
+    name = type(agent).__name__
+    if not isinstance(agent, OnPolicyAlgorithm):
+        raise ValueError(f"{name} learns off policy: use fill_replay(agent, found)")
+    if hasattr(agent.policy, "lstm_actor"):
+        raise ValueError(
+            f"{name} has a memory, and the known ways have none: use PPO, or no clone"
+        )
+    normalizer = agent.get_vec_normalize_env()
+    if normalizer is not None:
+        raise ValueError(
+            "VecNormalize changes what the agent sees while it learns, so that nothing "
+            "fits: make the agent without it"
+        )
+    return agent.policy
+
+
+def _collect_ways(agent: Any, found: Found, start_weight: float) -> _KnownWays:
+    """Return the states from which a way is known, and what is fitted there."""
+    policy = found.option().policy
+    places = np.flatnonzero(policy[found.seen] >= 0)
+    if not len(places):
+        raise ValueError(
+            f"no way to what was rewarded is known in {found!r}: explore further, "
+            'explore(env, steps, known=found, until="known")'
+        )
+    states = found.seen[places]
+    values = _compute_values(found, policy, agent.gamma)
+    return _KnownWays(
+        states=states,
+        observations=take_rows(stack_observations(agent, found), places),
+        actions=policy[states],
+        values=values[states],
+        weights=_weigh_states(found, policy, states, start_weight),
+    )
+
+
+def _compute_values(found: Found, policy: IntegerArray, gamma: float) -> FloatArray:
+    """Return the expected discounted rewards of a policy until it ends, ``(S,)``.
+
+    The reward of an action is its mean in all steps that were taken.
+    """
+    numbers = found.numbers
+    assert numbers.reward is not None
+    n_states = found.mdp.n_states
+    is_on_way = numbers.action == policy[numbers.obs]
+    states = numbers.obs[is_on_way]
+    n_tries = np.bincount(states, minlength=n_states)
+    sums = np.bincount(states, numbers.reward[is_on_way], minlength=n_states)
+    rewards = sums / np.maximum(n_tries, 1)
+
+    moves = compute_policy_transitions(found.mdp, policy)
+    system = eye_array(n_states, format="csc") - gamma * moves.tocsc()
+    values: FloatArray = spsolve(system, rewards)
+    return values
+
+
+def _weigh_states(
+    found: Found, policy: IntegerArray, states: IndexArray, start_weight: float
+) -> FloatArray:
+    """Return the weights of states with a known way, whose sum is 1.
+
+    The agent begins at the start. Where states look the same, and cannot all fit, those
+    on the way from there should.
+    """
+    n_states = found.mdp.n_states
+    weights = np.full(len(states), 1.0 / len(states))
+    start = found.mdp.start
+    if start is None or policy[start] < 0:
+        return weights
+
+    # Expected visits on the way: of the start, and of the successors of what is
+    # visited.
+    is_start = np.zeros(n_states)
+    is_start[start] = 1.0
+    moves = compute_policy_transitions(found.mdp, policy)
+    system = eye_array(n_states, format="csc") - moves.T.tocsc()
+    visits: FloatArray = spsolve(system, is_start)[states]
+    weights *= 1.0 - start_weight
+    weights += start_weight * visits / visits.sum()
+    return weights
+
+
+def _draw_batch(
+    ways: _KnownWays, batch_size: int, rng: np.random.Generator
+) -> _KnownWays:
+    """Return all states, or where they are too many, some drawn by their weights."""
+    n_states = len(ways.states)
+    if n_states <= batch_size:
+        return ways
+    rows = rng.choice(n_states, batch_size, p=ways.weights)
+    return _KnownWays(
+        states=ways.states[rows],
+        observations=take_rows(ways.observations, rows),
+        actions=ways.actions[rows],
+        values=ways.values[rows],
+        weights=np.full(batch_size, 1.0 / batch_size),
+    )
+
+
+def _compute_loss(policy: Any, batch: _KnownWays, value_weight: float) -> torch.Tensor:
+    """Return the loss of actions and values in the states of a batch."""
+    observations = obs_as_tensor(batch.observations, policy.device)
+    actions = torch.as_tensor(batch.actions, device=policy.device)
+    targets = torch.as_tensor(batch.values, device=policy.device).float()
+    weights = torch.as_tensor(batch.weights, device=policy.device).float()
+
+    values, log_probabilities, _ = policy.evaluate_actions(observations, actions)
+    squared_errors = torch.square(values.flatten() - targets)
+    losses = value_weight * squared_errors - log_probabilities
+    return torch.sum(weights * losses)
+
+
+def _measure_fit(policy: Any, ways: _KnownWays, found: Found) -> Cloned:
+    """Return how well the network fits."""
+    observations = obs_as_tensor(ways.observations, policy.device)
+    with torch.no_grad():
+        actions = policy.get_distribution(observations).mode().cpu().numpy()
+        values = policy.predict_values(observations).cpu().numpy().ravel()
+
+    # A table has no moves of options, so that those lead nowhere.
+    greedy = np.full(found.mdp.n_states, -1)
+    greedy[ways.states] = np.where(actions < found.about.n_actions, actions, -1)
+    moves = compute_policy_transitions(found.mdp, greedy)
+    distances = dijkstra(
+        moves.T, indices=found.rewarded, unweighted=True, min_only=True
+    )
+    return Cloned(
+        n_states=len(ways.states),
+        accuracy=float((actions == ways.actions).mean()),
+        possible_accuracy=_find_possible_accuracy(ways),
+        reaches_reward=bool(np.isfinite(distances[found.mdp.start])),
+        value_error=float(np.sqrt(np.square(values - ways.values).mean())),
+    )
+
+
+def _find_possible_accuracy(ways: _KnownWays) -> float:
+    """Return the accuracy of the most frequent action of each observation."""
+    parts = ways.observations
+    if not isinstance(parts, dict):
+        parts = {"": parts}
+    n_states = len(ways.states)
+    columns = [part.reshape(n_states, -1) for part in parts.values()]
+    _, looks = np.unique(np.concatenate(columns, axis=1), axis=0, return_inverse=True)
+
+    counts = np.zeros((int(looks.max()) + 1, int(ways.actions.max()) + 1))
+    np.add.at(counts, (looks.ravel(), ways.actions), 1)
+    return float(counts.max(axis=1).sum() / n_states)
+
+
+def _warn_of_poor_fit(cloned: Cloned, min_accuracy: float, steps: int) -> None:
+    """Warn of states that look the same, and of a network that does not fit."""
+    if cloned.possible_accuracy < 1:
+        logger.warning(
+            "clone: states of different actions look the same, so that at most %.1f%% "
+            "of %d states fit: let the agent see more, such as the full map",
+            100 * cloned.possible_accuracy,
+            cloned.n_states,
+        )
+    if cloned.accuracy < min_accuracy * cloned.possible_accuracy:
+        logger.warning(
+            "clone: the policy fits in %.1f%% of %d states after %d steps: give more "
+            "steps=, or a larger network",
+            100 * cloned.accuracy,
+            cloned.n_states,
+            steps,
+        )
