@@ -256,6 +256,30 @@ def test_a_frontier_beyond_the_time_limit_is_given_up(caplog: Any) -> None:
     assert again.n_steps == found.n_steps + 1
 
 
+def test_a_frontier_beyond_the_time_limit_is_given_up_on_slippery_floor(
+    caplog: Any,
+) -> None:
+    corridor = make_slippery(eo.maze("S..........................."), 0.2)
+    env = gym.wrappers.TimeLimit(MazeEnv(corridor.with_task(start=0)), 8)
+    found = eo.explore(env, 4000, until="known", rng=1)
+    assert found.mdp.successors is None
+    # Nothing within reach is left, and nobody can reach more than eight cells.
+    assert found.n_steps < 2000
+    assert found.given_up.any()
+    assert found.first_visit[9:].max() == -1
+    assert "given up" in caplog.text
+
+
+def test_the_target_of_sweeps_is_a_try_that_the_option_leads_to() -> None:
+    table = fill_table(make_slippery(eo.maze("rooms:2x2", rng=1)), 300, 1)
+    values = table.sweep_values(tolerance=1e-12)
+    for state in range(table.n_states):
+        target = table.find_target(state)
+        assert target is not None
+        assert table.is_worth_trying(*target)
+        assert values[target] >= values[state].max() - 1e-9
+
+
 def test_random_outcomes_are_counted_after_one_warning(caplog: Any) -> None:
     found = eo.explore("FrozenLake-v1", 2000)
     assert sum("two outcomes" in record.message for record in caplog.records) == 1
@@ -323,7 +347,7 @@ def test_an_interrupt_anywhere_leaves_complete_steps(
     [
         ("Pendulum-v1", {}, ValueError, "Discrete"),
         ("FrozenLake-v1", {"key": lambda env, obs: [obs]}, TypeError, "hashable"),
-        ("FrozenLake-v1", {"key": "pose"}, ValueError, "MiniGrid"),
+        ("FrozenLake-v1", {"key": "pose"}, ValueError, "minigrid"),
         ("FrozenLake-v1", {"key": "place"}, ValueError, "key"),
         ("FrozenLake-v1", {"until": "goal"}, ValueError, "until"),
         ("FrozenLake-v1", {"seed": -1}, ValueError, "seed"),
@@ -454,6 +478,23 @@ def test_options_of_what_was_found_run_in_the_environment(key: str | None) -> No
         if terminated or truncated:
             wrapped.reset()
     assert max(durations) > 3
+
+
+def test_the_way_to_the_reward_is_an_action_of_the_wrapper() -> None:
+    env = gym.make("minigrid:MiniGrid-Empty-5x5-v0")
+    for key in (None, "observation", "pose"):
+        found = eo.explore(env, 2000, until="reward", key=key)
+        wrapped = eo.OptionsWrapper(eo.envs.FixedSeed(env), found.option())
+        wrapped.reset()
+        _, _, terminated, _, info = wrapped.step(7)
+        assert terminated
+        assert info["duration"] == found.distances[found.mdp.start]
+
+    # Numbered states, of which not all moves are known, and the option in a list.
+    found = eo.explore(FOUR_ROOMS, 2000, until="reward")
+    wrapped = eo.OptionsWrapper(MazeEnv(FOUR_ROOMS), [found.option()])
+    wrapped.reset(seed=0)
+    assert wrapped.step(4)[2]
 
 
 def test_options_of_numbered_states_know_only_what_was_seen() -> None:

@@ -18,6 +18,7 @@ from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
 
 if TYPE_CHECKING:
+    from eigenoptions.envs.families import Key
     from eigenoptions.options.linear import LinearOptionSet
 
 
@@ -28,6 +29,7 @@ def discover(
     method: str = ...,
     *,
     gamma: float | None = ...,
+    key: str | Key | None = ...,
     **settings: Any,
 ) -> OptionSet: ...
 @overload
@@ -37,6 +39,7 @@ def discover(
     method: str = ...,
     *,
     gamma: float | None = ...,
+    key: str | Key | None = ...,
     **settings: Any,
 ) -> OptionSet | LinearOptionSet: ...
 def discover(
@@ -45,6 +48,7 @@ def discover(
     method: str = "eigen",
     *,
     gamma: float | None = None,
+    key: str | Key | None = None,
     rng: Randomness = 0,
     progress: Progress | None = None,
     **settings: Any,
@@ -80,6 +84,13 @@ def discover(
         Discount of the options' purposes. None: that of the method, which is 0.9 for
         eigenoptions (0.99 in a feature space), and so close to 1 that the goal matters
         everywhere for options that lead to a goal.
+    key : str or callable, default=None
+        What a state of an environment is, if it is less than all of it: a function
+        ``key(env.unwrapped, obs)`` to something hashable (the agent's place, say), or a
+        name that `explore` knows (``"observation"``, ``"pose"``). Under it dynamics may
+        be random. The environment is explored for `steps` (20,000) in the layout of
+        seed 0. Options belong to the key: they run in every layout in which it means
+        the same, where it has been seen.
     rng : int or Generator, default=0
         Draws samples, generated mazes, and what the method draws.
     progress : callable, default=None
@@ -112,17 +123,20 @@ def discover(
         progress=progress,
         settings=settings,
     )
-    wants_samples = "steps" in settings or "features" in settings
-    if isinstance(source, MDP) and not wants_samples:
+    wants_table = not ("steps" in settings or "features" in settings) and key is None
+    if isinstance(source, MDP) and wants_table:
         return discover_table(source, request, {"source": "table"})
 
     # Imported here: environments take a tenth of a second, and an MDP needs none.
     from eigenoptions.discovery.from_found import discover_found
     from eigenoptions.discovery.from_samples import discover_samples
     from eigenoptions.discovery.samples import Samples
-    from eigenoptions.discovery.sources import read_source
+    from eigenoptions.discovery.sources import explore_source, read_source
 
-    read = read_source(source, request)
+    if key is None:
+        read = read_source(source, request)
+    else:
+        read = explore_source(source, key, request)
     request = read.request
     if isinstance(read.data, Samples):
         options = discover_samples(read.data, request)

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from eigenoptions._types import Progress
+from eigenoptions._types import Progress, Randomness
+from eigenoptions._validation import check_int
 from eigenoptions.discovery.samples import (
     Samples,
     find_sampled_space,
@@ -19,7 +20,8 @@ from eigenoptions.discovery.samples import (
     sample_environment,
 )
 from eigenoptions.discovery.tables import Request
-from eigenoptions.envs.exploring import explore
+from eigenoptions.envs.exploring import Explorer, explore
+from eigenoptions.envs.families import Key
 from eigenoptions.envs.finite import SearchResult, mdp_from_table, try_search
 from eigenoptions.envs.found import Found
 from eigenoptions.envs.sources import (
@@ -88,6 +90,80 @@ def read_source(source: Any, request: Request) -> ReadSource:
 def _is_environment(source: Any) -> bool:
     """Whether a source is an environment, or makes one, and not recorded data."""
     return isinstance(source, MDP | str) or callable(source) or hasattr(source, "step")
+
+
+def explore_source(source: Any, key: str | Key, request: Request) -> ReadSource:
+    """Explore an environment whose states are those of a key."""
+    if isinstance(source, str | Path) and not is_environment_id(source):
+        source = maze(source, rng=request.rng)
+    if isinstance(source, Found):
+        raise ValueError(
+            f"{source!r} has a key already: leave out key, or give the environment"
+        )
+    is_single = _is_environment(source) and not hasattr(source, "num_envs")
+    if not is_single:
+        raise ValueError(
+            "key= is for a single environment, its id, or a function that makes it, "
+            f"got {type(source).__name__}"
+        )
+    if "features" in request.settings:
+        raise ValueError("key= makes a table, and features= does without: give one")
+
+    exploring, request = _take_settings(request, ("steps",))
+    found = explore_key(
+        source, key, rng=request.rng, progress=request.progress, **exploring
+    )
+    return ReadSource(found, "explored", request, is_environment=True)
+
+
+def explore_key(
+    env: Any,
+    key: str | Key,
+    *,
+    steps: int = 20_000,
+    rng: Randomness = 0,
+    progress: Progress | None = None,
+    check_every: int = 100,
+) -> Found:
+    """Explore an environment until all states of a key are known, or steps are over.
+
+    Parameters
+    ----------
+    env : str, gymnasium.Env, callable or MDP
+        The environment.
+    key : str or callable
+        How its states are recognised.
+    steps : int, default=20000
+        Most steps.
+    rng : int or Generator, default=0
+        As in `explore`.
+    progress : callable, default=None
+        Called as ``progress(done, steps)``.
+    check_every : int, default=100
+        Steps after which it is asked whether all is known.
+    """
+    steps = check_int("steps", steps)
+    explorer = Explorer(env, key=key, rng=rng)
+    with nullcontext() if explorer.env is env else closing(explorer.env):
+        for step in range(1, steps + 1):
+            explorer.step()
+            if progress is not None:
+                progress(step, steps)
+            if step % check_every == 0 and explorer.is_known:
+                break
+
+    found = explorer.found
+    n_untried = int((found.untried & ~found.given_up).sum())
+    if n_untried:
+        logger.warning(
+            "%s: options are of the %d states that explore found in %d steps, with %d "
+            "actions untried; more steps= show more",
+            found.about.name,
+            len(found.seen),
+            found.n_steps,
+            n_untried,
+        )
+    return found
 
 
 def _sample_source(source: Any, request: Request) -> ReadSource:

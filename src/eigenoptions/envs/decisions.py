@@ -7,7 +7,8 @@ k steps its target is ``R + gamma**k max_a Q(s', a)`` with ``R = sum_i gamma**i 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +19,14 @@ from numpy.typing import NDArray
 from eigenoptions._types import BoolArray
 from eigenoptions._validation import check_float, check_int
 from eigenoptions.envs.checks import check_spaces
+from eigenoptions.envs.families import Key
 from eigenoptions.envs.recognition import Options, StateReader
-from eigenoptions.options import TERMINATE
+from eigenoptions.envs.sources import env_name
+from eigenoptions.options import TERMINATE, Option, OptionSet
 from eigenoptions.options.execution import RunningOption
 from eigenoptions.options.tuning import resolve_exploration
+
+logger = logging.getLogger("eigenoptions")
 
 
 @dataclass
@@ -80,14 +85,16 @@ class DecisionMaker:
     def _set_options(
         self,
         env: gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any],
-        options: Options,
+        options: Options | Option,
         gamma: float,
         state: Callable[[Any], Any] | None,
+        key: str | Key | None,
         max_duration: int,
         option_chance: float | str | None,
         stop_chance: float,
     ) -> None:
         """Check and keep the settings, which are those of `OptionsWrapper`."""
+        options = gather_options(options)
         self.gamma = check_float("gamma", gamma, above=0, maximum=1)
         self.max_duration = check_int("max_duration", max_duration)
         self.n_primitive = check_spaces(env, options, mapped=state is not None)
@@ -96,6 +103,8 @@ class DecisionMaker:
 
         stop_chance = check_float("stop_chance", stop_chance, minimum=0, below=1)
         exploration = resolve_exploration(options, option_chance, stop_chance)
+        if option_chance == "auto" and exploration.option_chance == 0:
+            _warn_of_unused_options(env, options)
         self.stop_chance = exploration.stop_chance
         self.option_chance = exploration.option_chance
         if self.option_chance is not None:
@@ -104,7 +113,7 @@ class DecisionMaker:
             )
 
         self._policies = list(options)
-        self._reader = StateReader(options, state)
+        self._reader = StateReader(options, state, key)
         self._rng = np.random.default_rng()
         # The last observation, and what the options act on there.
         self._obs: Any = None
@@ -201,3 +210,44 @@ class DecisionMaker:
             One row per environment of a vector environment.
         """
         return np.asarray(self._mask, dtype=np.bool_)
+
+
+def gather_options(options: Options | Option) -> Options:
+    """Return options of one table as an `OptionSet`, others as they are.
+
+    A single option of a table, such as ``found.option()``, or a list of them then
+    recognises the states of the table.
+    """
+    members: Sequence[Any] = ()
+    if isinstance(options, Option):
+        members = [options]
+    elif isinstance(options, list | tuple):
+        members = options
+    if not members or not all(isinstance(member, Option) for member in members):
+        return options  # type: ignore[return-value]
+
+    mdp = members[0].mdp
+    if any(member.mdp is not mdp for member in members):
+        # Each acts on the numbers of its own table.
+        return options  # type: ignore[return-value]
+    return OptionSet(
+        mdp,
+        np.stack([member.policy for member in members]),
+        np.stack([member.value for member in members]),
+        [member.purpose for member in members],
+        # A single option does not say whether all moves of its table are known.
+        provenance={"dynamics": "estimated"},
+    )
+
+
+def _warn_of_unused_options(
+    env: gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any], options: Options
+) -> None:
+    """Say that samples of the action space are primitive actions only, and why."""
+    logger.warning(
+        '%s: option_chance="auto" samples none of the %d options, because in simulated '
+        "walks they found states no sooner than primitive actions; set option_chance "
+        "(0.01, say) to sample them all the same, or explore with Exploring(env)",
+        env_name(env),
+        len(options),
+    )

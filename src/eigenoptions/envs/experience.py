@@ -111,7 +111,7 @@ class Experience:
     max_states : int, default=1000000
         Most states, of each of which one observation is kept.
     patience : int, default=3
-        Episodes that end on the way to an untried action until it is given up.
+        Episodes that end on the way to a try until it is given up.
     """
 
     def __init__(
@@ -210,13 +210,7 @@ class Experience:
         step : int
             Number of steps until it was seen.
         """
-        try:
-            number = self.numbers.get(key)
-        except TypeError:
-            raise TypeError(
-                "key(env, obs) must return something hashable (a number, text, or a "
-                f"tuple of them), got {type(key).__name__}"
-            ) from None
+        number = self.numbers.get(key)
         if number is not None:
             return number, False
 
@@ -261,7 +255,9 @@ class Experience:
             self._truncated.values[step] = True
 
     def is_known(self, state: int) -> bool:
-        """Whether nothing untried is within reach of a state or a start."""
+        """Whether nothing within reach of a state or a start is worth a try."""
+        if self.uses_counts:
+            return not self.table.is_any_worth_trying(state)
         # It changes only with a new outcome.
         n_outcomes = len(self.table.outcomes.row)
         if self._known_at != n_outcomes:
@@ -282,8 +278,8 @@ class Experience:
         if not self._has_given_up:
             self._has_given_up = True
             logger.warning(
-                "%s: an untried action was given up, because %d episodes were "
-                "truncated on the way to it; a longer time limit "
+                "%s: an action was given up before it was tried, because %d episodes "
+                "were truncated on the way to it; a longer time limit "
                 "(gymnasium.make(..., max_episode_steps=...)) would reach it",
                 self.about.name,
                 self.patience,
@@ -408,11 +404,16 @@ class Walker:
         self.state = -1
         self._last_step = -1
         self._is_first = True
-        # How often the way was lost since the last try.
+        # How often the way was lost since the last try, and steps since then.
         self._n_lost = 0
+        self._n_idle = 0
         # The way to an untried action, and whether the episode began with it.
         self._path = Path([], -1)
         self._began_with_episode = True
+        # Where outcomes are random: the action that was planned, and whether the
+        # episode has done nothing yet but go to a try.
+        self._planned_action: int | None = None
+        self._is_on_its_way = True
 
     @property
     def is_in_episode(self) -> bool:
@@ -434,6 +435,8 @@ class Walker:
         self._last_step = -1
         self._is_first = True
         self._began_with_episode = True
+        self._planned_action = None
+        self._is_on_its_way = True
 
     def choose(self) -> int | None:
         """Return the next action to the unknown, or None where nothing is in reach."""
@@ -446,7 +449,7 @@ class Walker:
         if neglected is not None:
             return neglected
         if experience.uses_counts:
-            return table.choose_action(self.state, self.rng, promise)
+            return self._choose_by_counts(promise)
 
         if self._n_lost >= 10:
             # Views that look alike may send the agent to and fro for ever.
@@ -462,6 +465,30 @@ class Walker:
         if not self._path.actions:
             return None
         return self._path.actions[0]
+
+    def _choose_by_counts(
+        self, promise: PromiseFunction | None, patience: int = 10
+    ) -> int | None:
+        """Return the next action where outcomes are random.
+
+        Parameters
+        ----------
+        promise : callable or None
+            As in `GrowingTable.choose_action`.
+        patience : int, default=10
+            Under a key of the user, steps without a try after which every second action
+            is random: what the key does not tell may keep the agent where it is.
+        """
+        experience = self.experience
+        table = experience.table
+        is_stuck = experience.about.has_chosen_key and self._n_idle >= patience
+        if is_stuck and self.rng.random() < 0.5:
+            return int(self.rng.integers(table.n_actions))
+        action = table.choose_action(self.state, self.rng, promise)
+        self._planned_action = action
+        if action is not None and table.is_worth_trying(self.state, action):
+            self._is_on_its_way = False
+        return action
 
     def _find_path(self, promise: PromiseFunction | None) -> Path:
         """Return a way to the unknown, if possible not to where another walker goes."""
@@ -509,8 +536,11 @@ class Walker:
         if is_surprise:
             experience.note_surprise()
             self._n_lost += 1
+        self._n_idle += 1
         if is_try:
             self._n_lost = 0
+        if is_try or is_new:
+            self._n_idle = 0
 
         # The way goes on, unless something is different from what it was planned for.
         is_planned = bool(self._path.actions) and self._path.actions[0] == action
@@ -522,6 +552,15 @@ class Walker:
             if self._began_with_episode:
                 experience.give_up(self._path.last_state, self._path.actions[-1])
             self._path = Path([], -1)
+
+        # The same where outcomes are random: the episode ended on its way to a try.
+        if self._planned_action != action:
+            self._is_on_its_way = False
+        self._planned_action = None
+        if truncated and not terminated and self._is_on_its_way:
+            target = experience.table.find_target(next_state)
+            if target is not None:
+                experience.give_up(*target)
 
         self._last_step = experience.n_steps - 1
         self._is_first = False

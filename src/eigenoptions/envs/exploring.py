@@ -123,7 +123,7 @@ class Explorer:
 
     @property
     def is_known(self) -> bool:
-        """Whether nothing untried is within reach."""
+        """Whether nothing within reach is untried, or worth another try."""
         if self._walker is None or not self._walker.is_in_episode:
             return self.experience.is_known(0)
         return self.experience.is_known(self._walker.state)
@@ -215,9 +215,10 @@ def explore(
         Most steps of the walk. Every one counts; resets do not.
     until : str or callable, default=None
         When to stop before. ``"reward"``: when a reward above the most frequent one was
-        received, or, where every step costs the same, when an episode ended; from the
-        20th step on. ``"known"``: when nothing within reach is untried. Or a function
-        of `Found`, which is asked every 100 steps. None: never.
+        received, or, where every step costs the same, when an episode ended.
+        ``"known"``: when nothing within reach is untried, or, where outcomes are
+        random, worth another try. Both from the 20th step on. Or a function of `Found`,
+        which is asked every 100 steps. None: never.
     key : str or callable, default=None
         How states are recognised. None: by the observation, and for MiniGrid and BabyAI
         by their true state. ``"observation"``: also there by the observation, which is
@@ -283,11 +284,13 @@ def _is_enough(explorer: Explorer, until: str | Callable[[Found], bool] | None) 
     experience = explorer.experience
     if until is None:
         return False
+    # Of a few rewards none is the most frequent, and a few tries do not show that an
+    # environment is random.
+    has_begun = experience.n_steps >= 20
     if until == "reward":
-        # Of a few rewards none is the most frequent.
-        return experience.n_steps >= 20 and experience.rewards.stands_out
+        return has_begun and experience.rewards.stands_out
     if until == "known":
-        return explorer.is_known
+        return has_begun and explorer.is_known
     assert callable(until)
     return experience.n_steps % 100 == 0 and bool(until(explorer.found))
 

@@ -63,6 +63,11 @@ class About:
     coords: IndexArray | None = None
     legend: str = ""
 
+    @property
+    def has_chosen_key(self) -> bool:
+        """Whether states are recognised otherwise than its family would do it."""
+        return self.is_partial_view or not isinstance(self.by, str)
+
 
 class Log(NamedTuple):
     """All steps, one row each: arrays, or the entries of a single step."""
@@ -420,7 +425,9 @@ def _make_mdp(
     recognition = {
         "by": about.by,
         "seed": about.seed,
-        "layout": about.layout,
+        # Under a key that the user chose, a state has no layout: options belong to the
+        # key, and run wherever it means the same.
+        "layout": None if about.has_chosen_key else about.layout,
         "partial": True,
     }
     starts = table.starts

@@ -9,6 +9,7 @@ the agent keeps its own observations.
 from __future__ import annotations
 
 import copy
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -16,14 +17,16 @@ import gymnasium as gym
 
 from eigenoptions._types import ActsOnObservations
 from eigenoptions._validation import check_state
-from eigenoptions.envs.families import families, find_family
-from eigenoptions.envs.recognisers import make_recogniser
+from eigenoptions.envs.families import Key, find_family
+from eigenoptions.envs.recognisers import looks_inside, make_recogniser
 from eigenoptions.envs.sources import env_name
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
 
 # What the wrappers accept as options. A `LinearOptionSet` is a sequence of options.
 Options: TypeAlias = OptionSet | Sequence[ActsOnObservations]
+
+logger = logging.getLogger("eigenoptions")
 
 
 class StateReader:
@@ -38,6 +41,9 @@ class StateReader:
     state : callable, default=None
         The user's function from an observation to the options' input. It comes before
         what the options remember.
+    key : str or callable, default=None
+        The key that the options were discovered with. A function of the user has to be
+        given again where options come from a file; else it may be left out.
 
     Attributes
     ----------
@@ -55,6 +61,7 @@ class StateReader:
         self,
         options: Options | MDP,
         state: Callable[[Any], Any] | None = None,
+        key: str | Key | None = None,
     ) -> None:
         self.state = state
         self.mdp: MDP | None = getattr(options, "mdp", None)
@@ -65,8 +72,12 @@ class StateReader:
         self._n_states = 0
         if self.mdp is not None:
             self._n_states = self.mdp.n_states
-            if state is None and self.mdp.recognition is not None:
-                self.recognition = self.mdp.recognition
+        if state is None:
+            self.recognition = _choose_recognition(self.mdp, key)
+        elif key is not None:
+            raise ValueError(
+                "state= and key= both say what options act on: give one of them"
+            )
         self._is_partial = self.recognition.get("partial", False)
 
         # Moves that were not sampled, or lie outside of a part, may still be possible.
@@ -75,6 +86,8 @@ class StateReader:
         is_complete = not self._is_partial and not is_estimated
         self.checks_moves = self.mdp is not None and is_complete
 
+        # What was said already, here and by the readers of other environments.
+        self._warnings: set[str] = set()
         if self.mdp is not None and self.recognition:
             self._recogniser = make_recogniser(self.recognition["by"])
             keys = self.mdp.states or ()
@@ -90,10 +103,7 @@ class StateReader:
     @property
     def looks_inside(self) -> bool:
         """Whether a state is recognised by more than its observation."""
-        if not self.recognition:
-            return False
-        by = self.recognition["by"]
-        return callable(by) or by == "pose" or families.find(by).looks_inside
+        return bool(self.recognition) and looks_inside(self.recognition["by"])
 
     def read(
         self,
@@ -152,7 +162,22 @@ class StateReader:
                 f"{env_name(env)} is in a state that these options do not know "
                 f"({self.mdp!r}): {self._suggest_remedy()}"
             )
+        if number < 0:
+            self._warn_of_unseen_state(env)
         return number
+
+    def _warn_of_unseen_state(self, env: gym.Env[Any, Any]) -> None:
+        """Say once that options are not available in states that were never seen."""
+        if "unseen" in self._warnings:
+            return
+        self._warnings.add("unseen")
+        logger.warning(
+            "%s: no option is available in states that were not seen when the options "
+            "were discovered (%r); discover them with more steps=, or from what "
+            "explore(env, steps) finds",
+            env_name(env),
+            self.mdp,
+        )
 
     def _suggest_remedy(self) -> str:
         seed = self.recognition.get("seed")
@@ -200,3 +225,38 @@ class StateReader:
                 f"options of another state space: {taken} led from state {before} to "
                 f"{after}, which never happens in {self.mdp!r}; {remedy}"
             )
+
+
+def _choose_recognition(mdp: MDP | None, key: str | Key | None) -> dict[str, Any]:
+    """Return how the states of options are recognised; empty: by their numbers.
+
+    Parameters
+    ----------
+    mdp : MDP or None
+        That of the options, if they have one.
+    key : str, callable or None
+        What the user says, which must be what the options were discovered with.
+    """
+    recognition: dict[str, Any] = {}
+    if mdp is not None and mdp.recognition is not None:
+        recognition = mdp.recognition
+    # Where an observation is the number of its state, nothing is remembered.
+    by = recognition.get("by", "observation")
+    if by is None and not callable(key):
+        raise ValueError(
+            "these options belong to a key of yours, which their file does not hold: "
+            "give the function again, key=..."
+        )
+    if key is None or key == by:
+        return recognition
+    if isinstance(by, str):
+        raise ValueError(
+            f"these options recognise states by {by!r}, not by key={key!r}: leave out "
+            "key, or discover options with it, discover(env, key=...)"
+        )
+    if not callable(key):
+        raise ValueError(
+            f"these options belong to a key of yours, not to key={key!r}: give that "
+            "function, or leave out key"
+        )
+    return {**recognition, "by": key}

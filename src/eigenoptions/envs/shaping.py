@@ -11,8 +11,9 @@ from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import ArrayLike
 
 from eigenoptions._validation import check_float
+from eigenoptions.envs.families import Recogniser
 from eigenoptions.envs.found import StatePotential
-from eigenoptions.envs.recognisers import Recogniser, make_recogniser
+from eigenoptions.envs.recognisers import make_recogniser
 
 
 class ShapedReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):

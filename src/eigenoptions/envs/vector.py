@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from eigenoptions._types import BoolArray, IntegerArray
 from eigenoptions._validation import check_type
 from eigenoptions.envs.decisions import Decision, DecisionMaker
+from eigenoptions.envs.families import Key
 from eigenoptions.envs.recognition import Options
 from eigenoptions.envs.spaces import OptionsSpace, OptionsVectorSpace
-from eigenoptions.options import TERMINATE, OptionSet
+from eigenoptions.options import TERMINATE, Option, OptionSet
 from eigenoptions.options.linear import LinearOptionSet
 
 
@@ -38,7 +39,7 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
     env : gymnasium.vector.VectorEnv
         The vector environment. Apply a time limit to its environments first if you want
         one: it counts primitive steps.
-    options : OptionSet, LinearOptionSet or sequence
+    options : OptionSet, LinearOptionSet, Option or sequence
         As in `OptionsWrapper`; options may not look ahead.
     gamma : float, default=0.99
         As in `OptionsWrapper`.
@@ -46,7 +47,7 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
         Function from a *batch* of observations to the options' inputs. None: as in
         `OptionsWrapper`. Options that recognise states by more than the observation
         (MiniGrid's) need a `SyncVectorEnv`.
-    max_duration, option_chance, stop_chance
+    key, max_duration, option_chance, stop_chance
         As in `OptionsWrapper`.
 
     Notes
@@ -75,10 +76,11 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
     def __init__(
         self,
         env: gym.vector.VectorEnv[Any, Any, Any],
-        options: Options,
+        options: Options | Option,
         gamma: float = 0.99,
         *,
         state: Callable[[Any], Any] | None = None,
+        key: str | Key | None = None,
         max_duration: int = 10_000,
         option_chance: float | str | None = "auto",
         stop_chance: float = 0.0,
@@ -100,12 +102,13 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
             options,
             gamma,
             state,
+            key,
             max_duration,
             option_chance,
             stop_chance,
         )
 
-        n_options = len(options)
+        n_options = len(self.options)
         self.single_action_space = OptionsSpace(
             self.n_primitive, n_options, self.option_chance
         )

@@ -22,9 +22,10 @@ from eigenoptions._types import IntegerArray
 from eigenoptions._validation import check_choice, check_int
 from eigenoptions.envs.decisions import Decision, DecisionMaker
 from eigenoptions.envs.exploring_spaces import ExploringSpace
+from eigenoptions.envs.families import Key
 from eigenoptions.envs.recognition import Options
 from eigenoptions.envs.spaces import OptionsSpace
-from eigenoptions.options import OptionSet
+from eigenoptions.options import Option, OptionSet
 
 
 class PrimitiveStep(NamedTuple):
@@ -78,9 +79,9 @@ class OptionsWrapper(
     env : gymnasium.Env
         The environment. `TimeLimit` and `Monitor` go inside, where they see primitive
         steps, and so does `Exploring`, from which primitive actions are then sampled.
-    options : OptionSet, LinearOptionSet or sequence
-        The options; also a list of objects whose ``act(obs)`` returns an action or
-        TERMINATE (-1).
+    options : OptionSet, LinearOptionSet, Option or sequence
+        The options, or a single one, such as ``found.option()`` of `explore`; also a
+        list of objects whose ``act(obs)`` returns an action or TERMINATE (-1).
     gamma : float, default=0.99
         Discount per primitive step, in (0, 1].
     mode : str, default="call-and-return"
@@ -91,6 +92,10 @@ class OptionsWrapper(
         was searched recognise its states (``options.mdp.states``), others act on the
         observation itself. A step to a state that no action leads to raises ValueError
         in the first episode.
+    key : str or callable, default=None
+        The key that the options were discovered with, ``discover(env, key=...)``. It is
+        needed only where it is a function of yours and the options come from a file.
+        Where the present key was never seen, no option is available.
     max_duration : int, default=10000
         Steps after which an option that does not terminate is stopped.
         ``info["option_truncated"]`` is then True.
@@ -98,9 +103,9 @@ class OptionsWrapper(
         Probability that ``action_space.sample()``, by which most agents explore, is an
         option, where one is available. ``"auto"``: a short simulation in the table of
         the options chooses this and `stop_chance` (`tune_exploration`), so that random
-        actions find states sooner than without options; 0.01 and 0.05 where there is no
-        table. None: uniform over actions and available options, which can hinder the
-        search.
+        actions find states sooner than without options; where they would not, none is
+        sampled, and a warning says so. 0.01 and 0.05 where there is no table. None:
+        uniform over actions and available options, which can hinder the search.
     stop_chance : float, default=0.0
         Probability that an option chosen by ``action_space.sample()`` terminates after
         each of its steps, in [0, 1). Options that an agent chooses otherwise run to
@@ -133,11 +138,12 @@ class OptionsWrapper(
     def __init__(
         self,
         env: gym.Env[Any, Any],
-        options: Options,
+        options: Options | Option,
         gamma: float = 0.99,
         mode: str = "call-and-return",
         *,
         state: Callable[[Any], Any] | None = None,
+        key: str | Key | None = None,
         max_duration: int = 10_000,
         option_chance: float | str | None = "auto",
         stop_chance: float = 0.0,
@@ -151,6 +157,7 @@ class OptionsWrapper(
             gamma=gamma,
             mode=mode,
             state=state,
+            key=key,
             max_duration=max_duration,
             option_chance=option_chance,
             stop_chance=stop_chance,
@@ -162,10 +169,12 @@ class OptionsWrapper(
             options,
             gamma,
             state,
+            key,
             max_duration,
             option_chance,
             stop_chance,
         )
+        options = self.options
         self.mode = check_choice("mode", mode, ("call-and-return", "step"))
         self.record_steps = record_steps
 

@@ -577,9 +577,9 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
                 stacklevel=3,
             )
 
-        # A key that is a function cannot be written.
-        if mdp.recognition and isinstance(mdp.recognition["by"], str):
-            header["mdp"]["recognition"] = mdp.recognition
+        # Without the states, nothing can be recognised.
+        if mdp.recognition and states is not None:
+            header["mdp"]["recognition"] = _describe_recognition(mdp.recognition)
         return "options", header, arrays
 
     def __add__(self, other: OptionSet) -> OptionSet:
@@ -633,6 +633,15 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
             parts.append(legend)
         parts.append(repr(self))
         return "\n\n".join(parts)
+
+
+def _describe_recognition(recognition: dict[str, Any]) -> dict[str, Any]:
+    """Return how states are recognised, as a file holds it: without functions.
+
+    A key of the user is asked for again by the wrappers.
+    """
+    by = recognition["by"]
+    return {**recognition, "by": by if isinstance(by, str) else None}
 
 
 def _check_same_moves(first: MDP, second: MDP) -> None:

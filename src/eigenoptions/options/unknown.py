@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from eigenoptions._ties import find_first_maximum
 from eigenoptions._types import BoolArray, FloatArray, IndexArray
 from eigenoptions._validation import check_float, check_int
 from eigenoptions.mdp import MDP, reachable
@@ -100,6 +101,8 @@ class GrowingTable:
         matters only where outcomes are random.
     max_states : int, default=1000000
         Most states that are kept.
+    least_value : float, default=1e-6
+        Where outcomes are random, the value below which nothing is worth a try.
 
     Attributes
     ----------
@@ -127,12 +130,14 @@ class GrowingTable:
         gamma: float = 0.9,
         retry: float = 0.3,
         max_states: int = 1_000_000,
+        least_value: float = 1e-6,
     ) -> None:
         self.n_actions = check_int("n_actions", n_actions)
         self.hope = check_float("hope", hope, minimum=0)
         self.gamma = check_float("gamma", gamma, above=0, below=1)
         self.retry = check_float("retry", retry, minimum=0, below=1)
         self.max_states = check_int("max_states", max_states)
+        self.least_value = check_float("least_value", least_value, minimum=0)
         self.first_tries = np.zeros(self.n_actions, dtype=np.int64)
         self.wins = np.zeros(self.n_actions, dtype=np.int64)
         self.n_surprises = 0
@@ -154,8 +159,11 @@ class GrowingTable:
         self._ended = GrowingArray(np.bool_)
         self._times = GrowingArray(np.float64)
 
-        # The values of the last sweep.
+        # The values of the last sweep, of states and of actions, and what it took the
+        # next try of each action to be worth.
         self._values = np.zeros(0)
+        self._action_values = np.zeros((0, self.n_actions))
+        self._worth_trying = np.zeros((0, self.n_actions))
 
     @property
     def n_states(self) -> int:
@@ -258,10 +266,10 @@ class GrowingTable:
         return is_surprise
 
     def give_up(self, state: int, action: int) -> None:
-        """Leave an untried action out of all further plans."""
+        """Leave the next try of an action out of all further plans."""
+        self._again.values[state, action] = 0.0
         if self.is_untried(state, action):
             self._successors[state][action] = GIVEN_UP
-            self._again.values[state, action] = 0.0
 
     def is_untried(self, state: int, action: int) -> bool:
         """Whether an action was never taken in a state, and not given up."""
@@ -351,14 +359,29 @@ class GrowingTable:
         int or None
             None where nothing worth a try is within reach.
         """
-        # As many sweeps as take a fraction of a millisecond, and at least one: values
-        # are repaired at every step, so it need not be done at once.
-        n_sweeps = int(np.clip(20_000 // (len(self._row) + 1), 1, 30))
-        action_values = self.sweep_values(promise, max_sweeps=n_sweeps)[state]
+        action_values = self._repair_values(promise)[state]
         best = action_values.max()
-        if best <= 1e-6:
+        if best <= self.least_value:
             return None
         return int(rng.choice(np.flatnonzero(action_values >= best - 1e-9)))
+
+    def is_any_worth_trying(self, state: int) -> bool:
+        """Whether something worth a try is within reach of a state or of any start.
+
+        For tables whose outcomes are random; `is_known` is for the others.
+        """
+        action_values = self._repair_values(None)
+        highest = action_values[[state, *self._starts]].max()
+        return bool(highest > self.least_value)
+
+    def _repair_values(self, promise: PromiseFunction | None) -> FloatArray:
+        """Return action values after a few sweeps.
+
+        As many as take a fraction of a millisecond, and at least one: values are
+        repaired at every step, so it need not be done at once.
+        """
+        n_sweeps = int(np.clip(20_000 // (len(self._row) + 1), 1, 30))
+        return self.sweep_values(promise, max_sweeps=n_sweeps)
 
     def sweep_values(
         self,
@@ -407,7 +430,40 @@ class GrowingTable:
             if is_close or max_sweeps <= 0:
                 break
         self._values = values
+        self._action_values = action_values
+        self._worth_trying = worth_trying
         return action_values
+
+    def is_worth_trying(self, state: int, action: int) -> bool:
+        """Whether the last sweep values an action for its next try, not for its way."""
+        worth = self._worth_trying[state, action]
+        return bool(worth >= self._action_values[state, action])
+
+    def find_target(self, state: int) -> tuple[int, int] | None:
+        """Return the try, a state and an action, that the last sweep leads to.
+
+        Of the outcomes of an action, the best is taken. Its value is higher than that
+        of the state before, so the way has no circles; where values are not yet exact
+        it may end early, and the result is None.
+
+        Parameters
+        ----------
+        state : int
+            Where the agent is.
+        """
+        row, next_state, ended, _ = self.outcomes
+        for _ in range(len(self._values)):
+            action = find_first_maximum(self._action_values[state])
+            if self._action_values[state, action] <= 0.0:
+                return None
+            if self.is_worth_trying(state, action):
+                return state, action
+            is_outcome = (row == state * self.n_actions + action) & ~ended
+            candidates = next_state[is_outcome]
+            if not len(candidates):
+                return None
+            state = int(candidates[find_first_maximum(self._values[candidates])])
+        return None
 
     def _evaluate_tries(self, promise: PromiseFunction | None) -> FloatArray:
         """Return ``(S, A)`` what the next try of each action promises."""

@@ -6,7 +6,15 @@ wrappers and files of options find it there; nothing else has to be edited.
 
 from __future__ import annotations
 
-from eigenoptions.envs.families.family import Family, Key, Places, families
+from eigenoptions.envs.families.family import Family, Key, Places, Recogniser, families
 from eigenoptions.envs.families.matching import find_family, use_functions
 
-__all__ = ["Family", "Key", "Places", "families", "find_family", "use_functions"]
+__all__ = [
+    "Family",
+    "Key",
+    "Places",
+    "Recogniser",
+    "families",
+    "find_family",
+    "use_functions",
+]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
 
 import gymnasium as gym
 
@@ -17,6 +17,20 @@ Key: TypeAlias = Callable[[Any, Any], Hashable]
 
 # Row and column of each state (None where a picture cannot show them), and a legend.
 Places: TypeAlias = tuple[IndexArray | None, str]
+
+
+class Recogniser(Protocol):
+    """What gives each state of an episode its key; each environment has its own.
+
+    Most keys need only the present observation, or a look inside the environment. A
+    pose by dead reckoning needs the action, too.
+    """
+
+    def begin(self, env: gym.Env[Any, Any], obs: Any) -> Hashable:
+        """Return the key of the first state of an episode."""
+
+    def follow(self, env: gym.Env[Any, Any], obs: Any, action: int) -> Hashable:
+        """Return the key of the state that an action led to."""
 
 
 def _find_no_obstacle(env: gym.Env[Any, Any]) -> None:
@@ -75,6 +89,9 @@ class Family:
     suggest_sampled : callable, default="env"
         How to write an environment that cannot be searched as an argument of
         ``discover(..., steps=...)``, for error messages.
+    trackers : mapping, default={}
+        Coarser keys of the family, by the names that users give: functions that make a
+        `Recogniser`, which reads observations and actions, and not the environment.
     """
 
     name: str | None
@@ -88,6 +105,7 @@ class Family:
     place_states: Callable[[Sequence[Any]], Places] = _leave_unplaced
     prepare_search: Callable[[gym.Env[Any, Any]], gym.Env[Any, Any]] = _search_as_it_is
     suggest_sampled: Callable[[gym.Env[Any, Any]], str] = _suggest_env
+    trackers: Mapping[str, Callable[[], Recogniser]] = field(default_factory=dict)
 
     @property
     def by(self) -> str | Key:

@@ -13,6 +13,7 @@ import gymnasium as gym
 import numpy as np
 
 from eigenoptions.envs.families.family import Family, Places, families
+from eigenoptions.envs.poses import PoseTracker
 from eigenoptions.envs.sources import PASSIVE_WRAPPERS
 from eigenoptions.options.lookahead import copy_env
 
@@ -201,5 +202,6 @@ MINIGRID = Family(
     place_states=_place_states,
     prepare_search=_leave_out_observations,
     suggest_sampled=_suggest_sampled,
+    trackers={"pose": PoseTracker},
 )
 families.add("minigrid", MINIGRID)
