@@ -279,7 +279,7 @@ NAN = (np.full((3, 2), np.nan), [0, 0, 0], np.zeros((3, 2)))
         (iter([1, 2]), {}, "parts"),
         ([], {}, "empty"),
         ((np.zeros((0, 2)), np.zeros(0, int), np.zeros((0, 2))), {}, "no transitions"),
-        (NAN, {}, "observation 0"),
+        (NAN, {}, "row 0"),
         ((np.array([{"a": 1}]), [0], np.array([{"a": 1}])), {}, "numbers"),
         (BATCH, {"space": Discrete(3)}, "states"),
         (BATCH, {"n_actions": 1}, "actions"),

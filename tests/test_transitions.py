@@ -11,6 +11,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from gymnasium.spaces import Box, Discrete
@@ -105,7 +106,7 @@ def test_names_of_states_become_states_of_the_table() -> None:
     mdp = eo.MDP.from_transitions(named)
     numbered = eo.MDP.from_transitions(WALK)
     assert mdp.states == tuple(names.tolist())
-    assert mdp.fingerprint == numbered.fingerprint
+    assert abs(mdp.transition - numbered.transition).max() == 0
     for method in ("eigen", "neo"):
         options, expected = (
             eo.discover(data, n_options=2, method=method) for data in (named, WALK)
@@ -231,3 +232,229 @@ def test_some_steps_of_a_batch_keep_all_columns() -> None:
     np.testing.assert_array_equal(few.truncated, ~D[10:13])
     np.testing.assert_array_equal(batch[D].reward, REWARD[D])
     assert WALK[:5].reward is None
+
+
+# Vectors: one walk on a plane in every kind of container.
+
+PLANE_RNG = np.random.default_rng(0)
+V = PLANE_RNG.uniform(size=(40, 3))
+VA = PLANE_RNG.integers(4, size=40)
+VN = np.vstack([V[1:], PLANE_RNG.uniform(size=(1, 3))])
+VR = PLANE_RNG.normal(size=40)
+VD = np.arange(40) % 10 == 9
+VT = np.zeros(40, dtype=bool)
+
+
+def list_rows(*columns: Any) -> list[tuple[Any, ...]]:
+    """Steps as tuples."""
+    return list(zip(*columns, strict=True))
+
+
+def cut_episodes(make: Any) -> list[Any]:
+    """Four episodes of ten steps, each made of its rows."""
+    return [make(slice(first, first + 10)) for first in range(0, 40, 10)]
+
+
+def add_last(rows: slice) -> np.ndarray:
+    """T + 1 observations of an episode."""
+    return np.vstack([V[rows], VN[rows][-1:]])
+
+
+FRAME = {
+    "obs_x": V[:, 0],
+    "obs_y": V[:, 1],
+    "obs_z": V[:, 2],
+    "action": VA,
+    "reward": VR,
+    "next_obs_x": VN[:, 0],
+    "next_obs_y": VN[:, 1],
+    "next_obs_z": VN[:, 2],
+    "done": VD,
+}
+TWINS = {
+    name.replace("obs_", ""): column
+    for name, column in FRAME.items()
+    if name not in ("reward",)
+}
+
+
+class PolarsLike:
+    """A data frame of another library: columns by name, and an array of all."""
+
+    def __init__(self, columns: dict[str, Any]) -> None:
+        self.columns = list(columns)
+        self.shape = (len(VA), len(columns))
+        self._data = columns
+
+    def __getitem__(self, name: str) -> Any:
+        return self._data[name]
+
+    def to_numpy(self) -> Any:
+        return np.column_stack(list(self._data.values()))
+
+
+VECTORS: dict[str, Any] = {
+    "(s, a, s')": list_rows(V, VA, VN),
+    "(s, a, s') of lists": list_rows(V.tolist(), VA.tolist(), VN.tolist()),
+    "(s, a, s', done)": list_rows(V, VA, VN, VD),
+    "(s, a, r, s', done)": list_rows(V, VA, VR, VN, VD),
+    "actions (1,)": list_rows(V, VA[:, None], VN),
+    "JSON": [list(row) for row in list_rows(V.tolist(), VA, VR, VN.tolist(), VD)],
+    "Gymnasium": list_rows(V, VA, VN, VR, VD, VT, [{}] * 40),
+    "gymnasium.utils.play": list_rows(V, VN, VA, VR, VD, VT, [{}] * 40),
+    "step dicts": [
+        {"obs": s, "action": a, "next_obs": n} for s, a, n in list_rows(V, VA, VN)
+    ],
+    "episodes of steps": cut_episodes(
+        lambda rows: list_rows(V[rows], VA[rows], VR[rows], VN[rows], VD[rows])
+    ),
+    "episodes of arrays": cut_episodes(lambda rows: (V[rows], VA[rows], VN[rows])),
+    "episodes of T + 1": cut_episodes(
+        lambda rows: {"observations": add_last(rows), "actions": VA[rows]}
+    ),
+    "episodes of T + 1 with rewards": cut_episodes(
+        lambda rows: {"obs": add_last(rows), "act": VA[rows], "rewards": VR[rows]}
+    ),
+    "episode objects": cut_episodes(
+        lambda rows: SimpleNamespace(observations=add_last(rows), actions=VA[rows])
+    ),
+    "pandas": pd.DataFrame(FRAME),
+    "pandas, twins": pd.DataFrame(TWINS),
+    "pandas, arrays in rows": pd.DataFrame(
+        {"obs": list(V), "action": VA, "next_obs": list(VN)}
+    ),
+    "frames in a dict": {
+        "obs": pd.DataFrame(V),
+        "action": pd.Series(VA),
+        "next_obs": pd.DataFrame(VN),
+    },
+    "like polars": PolarsLike(FRAME),
+}
+
+
+@pytest.mark.parametrize("kind", VECTORS)
+def test_of_every_kind_reads_vectors(kind: str) -> None:
+    found = eo.Transitions.of(VECTORS[kind])
+    np.testing.assert_array_equal(found.obs, V)
+    np.testing.assert_array_equal(found.action, VA)
+    np.testing.assert_array_equal(found.next_obs, VN)
+    if found.reward is not None:
+        np.testing.assert_array_equal(found.reward, VR)
+
+
+def test_frames_keep_the_names_of_columns() -> None:
+    found = eo.Transitions.of(VECTORS["pandas"])
+    assert found.names == ("x", "y", "z")
+    assert found[:5].names == ("x", "y", "z")
+    assert eo.Transitions.of([found, found]).names == ("x", "y", "z")
+    assert eo.check_columns(found, columns=["z", "x"]).used == (2, 0)
+
+
+def test_rows_of_a_frame_without_next_observations_stay_within_episodes() -> None:
+    frame = pd.DataFrame(
+        {"obs_x": [0.0, 0.5, 1.5, 7.0, 7.5], "action": 0, "episode": [1, 1, 1, 2, 2]}
+    )
+    found = eo.Transitions.of(frame)
+    assert found.obs.ravel().tolist() == [0.0, 0.5, 7.0]
+    assert found.next_obs.ravel().tolist() == [0.5, 1.5, 7.5]
+    assert found.truncated is not None
+    assert found.truncated.tolist() == [False, True, True]
+
+
+@pytest.mark.parametrize("make", [str, lambda s: (int(s) // 20, int(s) % 20)])
+def test_names_and_tuples_are_states_in_lists_of_steps(make: Any) -> None:
+    steps = [
+        (make(s), int(a), make(n), bool(d)) for s, a, n, d in list_rows(S, A, N, D)
+    ]
+    found = eo.Transitions.of(steps)
+    assert found.states is not None
+    assert [found.states[s] for s in found.obs[:9]] == [make(s) for s in S[:9]]
+
+    options = eo.discover(steps, n_options=2, n_actions=4)
+    assert options.mdp.states == found.states
+    first = found.states[int(found.obs[0])]
+    path = options.follow(0, first)
+    assert options.mdp.states[path[0]] == first
+    assert options[0].act(first) == options[0].act(int(path[0]))
+
+    # The same options as of numbers, state by state.
+    numbered = eo.discover(WALK, n_options=2, n_actions=4)
+    for number, state in enumerate(found.states):
+        original = next(s for s in range(104) if make(s) == state)
+        assert options.policy[:, number].tolist() in (
+            numbered.policy[:, original].tolist(),
+            numbered.policy[::-1, original].tolist(),
+        )
+
+
+def test_pandas_columns_of_names_are_states() -> None:
+    frame = pd.DataFrame(
+        {"state": ["hall", "room"], "action": [0, 1], "next_state": ["room", "hall"]}
+    )
+    found = eo.Transitions.of(frame)
+    assert found.states == ("hall", "room")
+    assert found.next_obs.tolist() == [1, 0]
+
+
+def test_batches_with_different_names_are_joined_by_name() -> None:
+    first = eo.Transitions.of([("b", 0, "c")])
+    second = eo.Transitions.of([("a", 0, "b")])
+    both = eo.Transitions.of([first, second])
+    assert both.states == ("a", "b", "c")
+    assert both.obs.tolist() == [1, 0]
+    assert both.next_obs.tolist() == [2, 1]
+
+
+def put_nan(row: int) -> np.ndarray:
+    """The vectors, with a value missing."""
+    broken = V.copy()
+    broken[row, 1] = np.nan
+    return broken
+
+
+@pytest.mark.parametrize(
+    ("data", "complaint"),
+    [
+        ((put_nan(7), VA, VN), "row 7"),
+        ((V, np.where(VA == 2, np.nan, VA), VN), "action must be finite"),
+        (pd.DataFrame({"x": VA, "battery": VR, "action": VA}), "x, battery"),
+        (pd.DataFrame({"obs_x": list("ab"), "action": [0, 1]}), "obs_x"),
+        (([{"x": 1}] * 3, [0] * 3, [{"x": 2}] * 3), "row 0"),
+        ((["a", 0.5], [0, 1], ["b", "c"]), "row 1"),
+        (([0, 1], ["up", "down"], [1, 2]), "'up' in row 0"),
+        ([(0, 1, 2), (0, 1)], "step 1"),
+        ([{"obs": 0, "action": 1, "next_obs": 2}, {"obs": 0}], "step 1"),
+        ([[0, 1, 2], [1, 0, 3], [3, 1, 0]], "3 steps, or the 3 parts"),
+        ([(V, VA, VN), (V[:, :2], VA, VN[:, :2])], "entry 1"),
+        ([(V, VA, VN), (put_nan(3), VA, VN)], "entry 1: obs must be finite"),
+        ([("a", "b"), ("b", "c")], "from_graph"),
+        ({"obs": [0, 1], "action": [0, 0], "dones": [1, 1]}, "longer episodes"),
+        ([SimpleNamespace(observations=V, actions=VA)], "41 observations"),
+    ],
+)
+def test_of_bad_vectors_raises_and_names_the_row(data: Any, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint) as error:
+        eo.Transitions.of(data)
+    assert "\n" not in str(error.value)
+
+
+def test_vectors_that_could_be_a_batch_are_asked_back() -> None:
+    """Three numbers as state and three as action: one step, or three."""
+    entries = [(row.tolist(), row.tolist(), row.tolist()) for row in V]
+    with pytest.raises(ValueError, match="one step of vectors, or a batch of 3"):
+        eo.Transitions.of(entries, continuous=True)
+    with_reward = [(s, a, 0.0, n, False) for s, a, n in entries]
+    found = eo.Transitions.of(with_reward, continuous=True)
+    assert found.action.shape == (40, 3)
+
+
+def test_one_episode_of_two_steps_is_read() -> None:
+    found = eo.Transitions.of([{"observations": V[:3], "actions": VA[:2]}])
+    assert len(found) == 2
+
+
+def test_a_table_of_vectors_raises_and_names_the_way() -> None:
+    with pytest.raises(ValueError, match="Planner"):
+        eo.MDP.from_transitions(([0.5], [0], [0.7]))
+    with pytest.raises(TypeError, match="collect"):
+        eo.Transitions.of(gym.make("CartPole-v1"))

@@ -7,8 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from eigenoptions._types import BoolArray
-from eigenoptions.data.parts import NAMES, Parts, convert_numbers
+from eigenoptions.data.episodes import pair_observations
+from eigenoptions.data.parts import (
+    NAMES,
+    Parts,
+    convert_numbers,
+    convert_observations,
+    find_part,
+    mark_ends,
+)
 
 
 def read_tuple(data: tuple[Any, ...]) -> Parts:
@@ -21,6 +28,12 @@ def read_tuple(data: tuple[Any, ...]) -> Parts:
     if len(data) == 5:
         obs, action, reward, next_obs, terminated = data
         return Parts(obs, action, next_obs, terminated, reward)
+    if len(data) == 2:
+        raise ValueError(
+            "a tuple has arrays (obs, action, [reward,] next_obs, [terminated]), got 2 "
+            "parts: give next_obs, or {'obs': ..., 'action': ...} for rows in order; "
+            "pairs of nodes are a graph, for from_graph"
+        )
     raise ValueError(
         "a tuple has arrays (obs, action, [reward,] next_obs, [terminated]), "
         f"got {len(data)} parts"
@@ -29,59 +42,65 @@ def read_tuple(data: tuple[Any, ...]) -> Parts:
 
 def read_dict(data: Mapping[str, Any]) -> Parts:
     """Parts of a dict by their names, whichever of `NAMES` it uses."""
-    columns = {part: _find_column(data, part) for part in NAMES}
-    for part in ("obs", "action"):
-        if columns[part] is None:
+    obs = find_part(data, "obs")
+    action = find_part(data, "action")
+    next_obs = find_part(data, "next_obs")
+    for part, value in (("obs", obs), ("action", action)):
+        if value is None:
             raise ValueError(
                 f"the dict has no {part} ({', '.join(NAMES[part])}), "
-                f"only {', '.join(data)}"
+                f"only {', '.join(str(name) for name in data)}"
             )
-    if columns["next_obs"] is None:
-        return _pair_rows(**columns)
+
+    if next_obs is None:
+        # An episode has one more observation than actions.
+        if len(obs) == len(action) + 1:
+            return pair_observations(data)
+        return _pair_rows(data)
+
+    truncated = find_part(data, "truncated")
+    if truncated is None and find_part(data, "episode") is not None:
+        truncated = mark_ends(data, len(obs))
     return Parts(
-        obs=columns["obs"],
-        action=columns["action"],
-        next_obs=columns["next_obs"],
-        terminated=columns["terminated"],
-        reward=columns["reward"],
-        truncated=columns["truncated"],
+        obs=obs,
+        action=action,
+        next_obs=next_obs,
+        terminated=find_part(data, "terminated"),
+        reward=find_part(data, "reward"),
+        truncated=truncated,
     )
 
 
-def _find_column(data: Mapping[str, Any], part: str) -> Any:
-    """The column of a dict under any of its names, or None."""
-    for name in NAMES[part]:
-        if name in data:
-            return data[name]
-    return None
-
-
-def _pair_rows(
-    obs: Any,
-    action: Any,
-    next_obs: None,
-    reward: Any,
-    terminated: Any,
-    truncated: Any,
-) -> Parts:
+def _pair_rows(data: Mapping[str, Any]) -> Parts:
     """Parts of data without next observations: those of the next row.
 
     The last step of an episode is left out, because the next row is another episode's.
     """
-    obs = convert_numbers("obs", obs)
-    action = convert_numbers("action", action)
+    given = find_part(data, "obs")
+    obs = convert_observations("obs", given)
+    action = convert_numbers("action", find_part(data, "action"))
+    reward = find_part(data, "reward")
 
-    is_last = _mark_ends(terminated, len(obs)) | _mark_ends(truncated, len(obs))
-    rows = np.flatnonzero(~is_last[:-1])
+    is_last = mark_ends(data, len(obs))
+    is_last[-1:] = True
+    rows = np.flatnonzero(~is_last)
+    if not len(rows):
+        raise ValueError(
+            "no row is followed by another of its episode, so there are no next "
+            "observations: give next_obs, or longer episodes"
+        )
+    # The last step that is kept of an episode is where it was cut.
+    is_cut = is_last[rows + 1]
     if reward is not None:
         reward = convert_numbers("reward", reward)[rows]
+    names = None
+    if hasattr(given, "columns"):
+        names = tuple(str(name) for name in given.columns)
     return Parts(
-        obs=obs[rows], action=action[rows], next_obs=obs[rows + 1], reward=reward
+        obs=obs[rows],
+        action=action[rows],
+        next_obs=obs[rows + 1],
+        reward=reward,
+        truncated=is_cut,
+        names=names,
     )
-
-
-def _mark_ends(ends: Any, n_rows: int) -> BoolArray:
-    """``(N,)`` a column of ends as a mask; nothing is marked where there is none."""
-    if ends is None:
-        return np.zeros(n_rows, dtype=np.bool_)
-    return convert_numbers("terminated", ends).reshape(n_rows).astype(np.bool_)

@@ -283,7 +283,7 @@ def check_columns(
     *,
     monotone: float = 0.9,
     one_sign: float = 0.95,
-    min_steps: int = 500,
+    min_steps: int = 1_000,
     max_steps: int = 20_000,
     max_columns: int = 256,
 ) -> ColumnReport:
@@ -306,7 +306,7 @@ def check_columns(
     one_sign : float, default=0.95
         It drifts, too, if this share of its changes are upwards (or downwards), like
         those of a battery that is charged now and then.
-    min_steps : int, default=500
+    min_steps : int, default=1000
         With fewer steps no column is called exogenous: they could not show it.
     max_steps : int, default=20000
         Most steps that are looked at.

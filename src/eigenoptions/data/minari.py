@@ -1,10 +1,11 @@
-"""Minari data sets: episodes with one more observation than actions."""
+"""Minari data sets: they iterate over their episodes."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from eigenoptions.data.parts import Parts, convert_numbers
+from eigenoptions.data.episodes import read_episode
+from eigenoptions.data.parts import Parts
 
 
 def is_minari(data: Any) -> bool:
@@ -14,16 +15,4 @@ def is_minari(data: Any) -> bool:
 
 def read_minari(dataset: Any) -> list[Parts]:
     """Parts of each episode."""
-    episodes = []
-    for episode in dataset.iterate_episodes():
-        observations = convert_numbers("observations", episode.observations)
-        columns = Parts(
-            obs=observations[:-1],
-            action=episode.actions,
-            next_obs=observations[1:],
-            terminated=episode.terminations,
-            reward=getattr(episode, "rewards", None),
-            truncated=getattr(episode, "truncations", None),
-        )
-        episodes.append(columns)
-    return episodes
+    return [read_episode(episode) for episode in dataset.iterate_episodes()]

@@ -14,9 +14,11 @@ from eigenoptions._types import BoolArray, FloatArray, IndexArray
 from eigenoptions._validation import Record, readonly
 from eigenoptions.data.arrays import read_dict, read_tuple
 from eigenoptions.data.buffers import is_replay_buffer, read_buffer
+from eigenoptions.data.episodes import is_episode, read_episode
+from eigenoptions.data.frames import is_frame, read_frame
 from eigenoptions.data.minari import is_minari, read_minari
 from eigenoptions.data.parts import Parts, convert_parts
-from eigenoptions.data.steps import is_step, join_steps
+from eigenoptions.data.steps import STEP_SIZES, is_step, read_steps
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -26,8 +28,7 @@ class Transitions(Record):
     Parameters
     ----------
     obs : ndarray of shape (N, ...)
-        Observations before each step. Integers ``(N,)`` are states, and strings are
-        names of states.
+        Observations before each step. Integers ``(N,)`` are numbers of states.
     action : ndarray of shape (N,) or (N, k)
         Actions taken.
     next_obs : ndarray of shape (N, ...)
@@ -40,6 +41,8 @@ class Transitions(Record):
         Whether the episode was cut there, by a time limit say; None likewise.
     names : tuple of str, default=None
         Names of the columns of vectors, where the data have some (data frames).
+    states : tuple, default=None
+        What the numbered states are, where the data have names or tuples as states.
 
     Examples
     --------
@@ -56,6 +59,7 @@ class Transitions(Record):
     truncated: BoolArray | None = None
     _: KW_ONLY
     names: tuple[str, ...] | None = None
+    states: tuple[Any, ...] | None = None
 
     def __post_init__(self) -> None:
         parts = {
@@ -86,9 +90,12 @@ class Transitions(Record):
             Arrays ``(obs, action, next_obs, terminated)``, also without the last one or
             with a reward in the middle; a dict with the names of D4RL, CleanRL or this
             class (without next observations, those of the next row are taken within
-            each episode); a replay buffer of Stable-Baselines3, without its decisions
-            for options; a Minari data set; or an iterable of such batches or of single
-            steps. Lists and tensors are arrays, too.
+            each episode); a data frame with such names; a replay buffer of
+            Stable-Baselines3, without its decisions for options; a Minari data set; a
+            list of steps, tuples or dicts, also of Gymnasium's ``(obs, action,
+            *env.step(action))``; a list of episodes, also with one more observation
+            than actions; or an iterable of any of these. Lists and tensors are arrays,
+            too. Strings, and tuples of integers or strings, are names of states.
         continuous : bool, default=False
             Whether actions may be vectors, which stay as they are. Otherwise they must
             be integers.
@@ -98,9 +105,11 @@ class Transitions(Record):
         >>> log = {"observations": [0, 1, 2], "actions": [1, 1, 0]}
         >>> Transitions.of(log).next_obs
         array([1, 2])
+        >>> Transitions.of([("hall", 0, "room"), ("room", 1, "hall")]).states
+        ('hall', 'room')
         """
-        parts = _read_parts(data, continuous)
-        return cls(**parts._asdict())
+        parts, states = _number_states(_read_parts(data, continuous))
+        return cls(**parts._asdict(), states=states)
 
     def __len__(self) -> int:
         return len(self.obs)
@@ -115,6 +124,7 @@ class Transitions(Record):
             None if self.reward is None else self.reward[rows],
             None if self.truncated is None else self.truncated[rows],
             names=self.names,
+            states=self.states,
         )
 
     def __repr__(self) -> str:
@@ -128,52 +138,125 @@ class Transitions(Record):
 
 
 def _read_parts(data: Any, continuous: bool) -> Parts:
-    """The columns of data of any kind, as arrays."""
+    """The parts of data of any kind, as arrays."""
     if isinstance(data, Transitions):
-        return Parts(
-            obs=data.obs,
-            action=data.action,
-            next_obs=data.next_obs,
-            terminated=data.terminated,
-            reward=data.reward,
-            truncated=data.truncated,
-            names=data.names,
-        )
+        return _list_parts(data)
     if isinstance(data, Parts):
         return convert_parts(data, continuous)
     if isinstance(data, Mapping):
         return convert_parts(read_dict(data), continuous)
-    if isinstance(data, tuple):
-        return convert_parts(read_tuple(data), continuous)
     if is_replay_buffer(data):
         return convert_parts(read_buffer(data), continuous)
+    if is_frame(data):
+        return convert_parts(read_frame(data), continuous)
     if is_minari(data):
         return _join_batches(read_minari(data), continuous)
+    if is_episode(data):
+        return convert_parts(read_episode(data), continuous)
+    if isinstance(data, tuple) and not _looks_like_list(data):
+        return convert_parts(read_tuple(data), continuous)
     if isinstance(data, Iterable) and not isinstance(data, str | np.ndarray):
         return _read_list(list(data), continuous)
+    if hasattr(data, "step"):
+        raise TypeError(
+            f"{type(data).__name__} is an environment, which keeps no steps: record "
+            "some with collect(env, steps)"
+        )
     raise TypeError(
-        "transitions are a tuple or dict of arrays, a list of steps, a replay buffer "
-        f"or a Minari dataset, got {type(data).__name__}"
+        "transitions are a tuple or dict of arrays, a list of steps or episodes, a "
+        "data frame, a replay buffer or a Minari dataset, got "
+        f"{type(data).__name__}"
     )
 
 
+def _list_parts(transitions: Transitions) -> Parts:
+    """The parts of transitions, with names of states where they have some."""
+    obs = transitions.obs
+    next_obs = transitions.next_obs
+    if transitions.states is not None:
+        labels = np.empty(len(transitions.states), dtype=object)
+        labels[:] = transitions.states
+        obs = labels[obs]
+        next_obs = labels[next_obs]
+    return Parts(
+        obs=obs,
+        action=transitions.action,
+        next_obs=next_obs,
+        terminated=transitions.terminated,
+        reward=transitions.reward,
+        truncated=transitions.truncated,
+        names=transitions.names,
+    )
+
+
+def _looks_like_list(data: tuple[Any, ...]) -> bool:
+    """Whether a tuple is a sequence of steps, because it has too many parts."""
+    return len(data) not in (2, 3, 4, 5) and isinstance(data[0], Mapping | tuple)
+
+
 def _read_list(entries: list[Any], continuous: bool) -> Parts:
-    """The columns of a list of steps, of batches, or of the columns themselves."""
+    """The parts of a list: of steps, of batches or episodes, or of the parts."""
     if not entries:
         raise ValueError("there are no transitions: the sequence is empty")
     first = entries[0]
-    if is_step(first):
-        return _read_parts(join_steps(entries), continuous)
-    if isinstance(first, Transitions | Mapping | tuple):
+    if isinstance(first, list):
+        if all(_is_list_of_steps(entry) for entry in entries):
+            return _join_batches(entries, continuous)
+        if not _is_row(entries):
+            return convert_parts(read_tuple(tuple(entries)), continuous)
+    if is_step(first, continuous):
+        return convert_parts(read_steps(entries), continuous)
+    is_batch = isinstance(first, Transitions | Mapping | tuple)
+    if is_batch or is_frame(first) or is_episode(first):
         return _join_batches(entries, continuous)
     return convert_parts(read_tuple(tuple(entries)), continuous)
 
 
+def _is_list_of_steps(entry: Any) -> bool:
+    """Whether this is a list of tuples or dicts: an episode of steps."""
+    if not isinstance(entry, list) or not entry:
+        return False
+    step = entry[0]
+    if isinstance(step, tuple):
+        return len(step) in STEP_SIZES
+    return isinstance(step, Mapping)
+
+
+def _is_row(entries: list[Any]) -> bool:
+    """Whether lists are steps, as JSON has them, and not the parts of all steps.
+
+    There are three to five parts, and a step has three to seven.
+    """
+    could_be_steps = all(
+        isinstance(entry, list) and len(entry) in STEP_SIZES for entry in entries
+    )
+    if could_be_steps and len(entries) in (3, 4, 5):
+        raise ValueError(
+            f"{len(entries)} lists of {len(entries[0])} entries are "
+            f"{len(entries)} steps, or the {len(entries)} parts of "
+            f"{len(entries[0])} steps: give tuples as steps, or one tuple of parts"
+        )
+    return could_be_steps
+
+
 def _join_batches(batches: Sequence[Any], continuous: bool) -> Parts:
-    """The columns of several batches, one after the other."""
+    """The parts of several batches or episodes, one after the other."""
     if not batches:
         raise ValueError("there are no transitions: the sequence is empty")
-    read = [_read_parts(batch, continuous) for batch in batches]
+    read = []
+    for number, batch in enumerate(batches):
+        try:
+            read.append(_read_parts(batch, continuous))
+        except ValueError as error:
+            raise ValueError(f"in entry {number}: {error}") from None
+
+    shapes = [parts.obs.shape[1:] for parts in read]
+    if len(set(shapes)) > 1:
+        number = next(i for i, shape in enumerate(shapes) if shape != shapes[0])
+        raise ValueError(
+            f"observations must have one shape, got {shapes[0]} in entry 0 and "
+            f"{shapes[number]} in entry {number}"
+        )
     joined = {}
     for name in Parts._fields[:-1]:
         pieces = [getattr(parts, name) for parts in read]
@@ -181,3 +264,28 @@ def _join_batches(batches: Sequence[Any], continuous: bool) -> Parts:
         is_known = all(piece is not None for piece in pieces)
         joined[name] = np.concatenate(pieces) if is_known else None
     return Parts(**joined, names=read[0].names)
+
+
+def _number_states(parts: Parts) -> tuple[Parts, tuple[Any, ...] | None]:
+    """States that have names as numbers, and the names in order."""
+    if parts.obs.dtype.kind != "O" and parts.next_obs.dtype.kind != "O":
+        return parts, None
+    labels = [*parts.obs.tolist(), *parts.next_obs.tolist()]
+    states = list(dict.fromkeys(labels))
+    # Names of one kind are sorted. A mixture is kept in the order of first visits.
+    kinds = {type(state) for state in states}
+    if len(kinds) == 1:
+        states = _sort_states(states)
+
+    number = {state: i for i, state in enumerate(states)}
+    numbers = np.array([number[label] for label in labels], dtype=np.int64)
+    obs, next_obs = np.split(numbers, [len(parts.obs)])
+    return parts._replace(obs=obs, next_obs=next_obs), tuple(states)
+
+
+def _sort_states(states: list[Any]) -> list[Any]:
+    """States in order, where they have one: tuples of names and numbers may not."""
+    try:
+        return sorted(states)
+    except TypeError:
+        return states

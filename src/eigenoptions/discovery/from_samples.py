@@ -73,11 +73,7 @@ def _discover_sampled_table(samples: Samples, request: Request) -> OptionSet:
 
 def _count_visits(transitions: Transitions, mdp: MDP) -> IndexArray:
     """``(S,)`` how often a step began in each state."""
-    states = transitions.obs
-    if mdp.states is not None:
-        # States with names are numbered in the order of the names.
-        states = np.searchsorted(mdp.states, states)
-    return np.bincount(states, minlength=mdp.n_states)
+    return np.bincount(transitions.obs, minlength=mdp.n_states)
 
 
 def _restrict_mdp(mdp: MDP, states: IndexArray) -> MDP:

@@ -98,8 +98,8 @@ def read_samples(data: Any, space: Any = None, n_actions: int | None = None) -> 
 def _count_sampled_states(transitions: Transitions, space: Any) -> int | None:
     """Number of states of samples; None where observations are not numbers or names."""
     obs = transitions.obs
-    if obs.dtype.kind == "U":
-        return len(np.unique([obs, transitions.next_obs]))
+    if transitions.states is not None:
+        return len(transitions.states)
     if space is None and obs.ndim == 1 and obs.dtype.kind in "iu":
         return int(max(obs.max(), transitions.next_obs.max())) + 1
     return count_states(space)

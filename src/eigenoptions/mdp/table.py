@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
@@ -20,8 +20,11 @@ from eigenoptions._validation import (
     Record,
     check_csr,
     check_int,
+    check_state,
     readonly,
     set_readonly,
+    show_value,
+    suggest_name,
 )
 from eigenoptions.data import Transitions
 from eigenoptions.data.spaces import count_states, read_spaces
@@ -142,7 +145,7 @@ class MDP(Record):
         ----------
         data : object
             Whatever `Transitions.of` accepts. Observations are numbers of states, or
-            names, which become ``mdp.states``.
+            names or tuples, which become ``mdp.states``.
         n_states : int, default=None
             Number of states. None: that of the space that the data declare, or one more
             than the largest state in the data.
@@ -163,13 +166,17 @@ class MDP(Record):
             n_actions = check_int("n_actions", n_actions)
         space, declared_actions = read_spaces(data)
         batch = Transitions.of(data)
+        if batch.obs.ndim != 1 or batch.next_obs.ndim != 1:
+            raise ValueError(
+                "a table needs numbers or names as states, got vectors "
+                f"{batch.obs.dtype} {batch.obs.shape}: give them to Planner, or to "
+                "discover"
+            )
+        if batch.states is not None:
+            fields = {"states": batch.states, **fields}
 
-        # States before and after each step, as numbers.
+        # States before and after each step.
         states = np.concatenate([batch.obs, batch.next_obs])
-        if states.dtype.kind == "U":
-            names, states = np.unique(states, return_inverse=True)
-            fields = {"states": tuple(names.tolist()), **fields}
-
         S = _check_numbers("states", states, n_states or count_states(space))
         A = _check_numbers("actions", batch.action, n_actions or declared_actions)
         if S * A > 10**8:
@@ -275,16 +282,58 @@ class MDP(Record):
         except (TypeError, ValueError):
             return None
 
-    def with_task(self, start: int | None = None, goal: int | None = None) -> MDP:
+    def find_state(self, state: Hashable) -> int:
+        """The number of a state that is given by its number or its name.
+
+        Parameters
+        ----------
+        state : int or hashable
+            A number in ``0..S-1``, or an entry of `states`.
+
+        Examples
+        --------
+        >>> rooms = MDP.from_transitions([("hall", 0, "room"), ("room", 0, "hall")])
+        >>> rooms.find_state("room")
+        1
+        """
+        is_integer = isinstance(state, int | np.integer)
+        # Keys of an environment may be integers, too: there, integers are numbers.
+        is_key = is_integer and self.recognition is not None
+        if self.states is None or is_key or not isinstance(state, Hashable):
+            return check_state(state, self.n_states)
+
+        number = self._numbers_of_states.get(state, -1)
+        if isinstance(state, int | np.integer) and 0 <= state < self.n_states:
+            # Nodes 1, 2, 3 of a graph have the numbers 0, 1, 2.
+            if number not in (-1, state):
+                raise ValueError(
+                    f"{state} is the name of state number {number}, and the number of "
+                    f"state {self.states[state]!r}: use names that are no integers"
+                )
+            return int(state)
+        if number < 0:
+            hint = suggest_name(state, [str(name) for name in self.states])
+            raise IndexError(f"there is no state {show_value(state)}{hint}")
+        return number
+
+    @cached_property
+    def _numbers_of_states(self) -> dict[Hashable, int]:
+        """The number of each state that has a name."""
+        assert self.states is not None
+        return {name: number for number, name in enumerate(self.states)}
+
+    def with_task(
+        self, start: Hashable | None = None, goal: Hashable | None = None
+    ) -> MDP:
         """The same dynamics with another start, another goal, or both.
 
         The table is shared, not copied.
 
         Parameters
         ----------
-        start : int, default=None
+        start : int or name of a state, default=None
             The new start; None keeps the present one.
-        goal : int, default=None
+        goal : int or name of a state, default=None
             The new goal; None keeps the present one.
 
         Examples
@@ -294,9 +343,13 @@ class MDP(Record):
         """
         task = copy(self)
         for field, state in (("start", start), ("goal", goal)):
-            if state is not None:
-                checked = check_int(field, state, 0, self.n_states - 1)
-                object.__setattr__(task, field, checked)
+            if state is None:
+                continue
+            if self.states is None:
+                number = check_int(field, state, 0, self.n_states - 1)
+            else:
+                number = self.find_state(state)
+            object.__setattr__(task, field, number)
         return task
 
     def __repr__(self) -> str:

@@ -377,8 +377,10 @@ class Option(Record, OptionFields, TablePolicy):
         n_starts = max(self.initiation.sum(), 1)
         return float(lengths.sum() / n_starts)
 
-    def act(self, state: int) -> int:
-        """Return the action in a state, or TERMINATE."""
+    def act(self, state: Any) -> int:
+        """Return the action in a state, given by number or name, or TERMINATE."""
+        if isinstance(state, str | tuple):
+            state = self.mdp.find_state(state)
         return int(self.policy[check_state(state, len(self.policy))])
 
     def __repr__(self) -> str:
@@ -465,14 +467,19 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
         """Expected steps ``(n,)`` of each option, averaged over where it may start."""
         return readonly([option.mean_length for option in self], np.float64)
 
-    def choices(self, state: int) -> IntegerArray:
-        """Return the action ``(n,)`` of every option in a state, or TERMINATE."""
+    def choices(self, state: Any) -> IntegerArray:
+        """Return the action ``(n,)`` of every option in a state, or TERMINATE.
+
+        The state is given by its number or its name.
+        """
+        if isinstance(state, str | tuple):
+            state = self.mdp.find_state(state)
         return self.policy[:, check_state(state, self.n_states)]
 
     def follow(
         self,
         option: int | str,
-        state: int,
+        state: Any,
         rng: Randomness | None = None,
         max_steps: int = 100_000,
     ) -> NDArray[np.int64]:
@@ -482,7 +489,7 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
         ----------
         option : int or str
             Number or label of the option.
-        state : int
+        state : int or name of a state
             First state, which is part of the result.
         rng : int, Generator or None, default=None
             Draws the outcomes of stochastic dynamics. None: a random seed.
@@ -496,7 +503,7 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
         [3, 2, 1, 0]
         """
         policy = self.policy[self.find(option)]
-        states = [check_state(state, self.n_states)]
+        states = [self.mdp.find_state(state)]
         generator = np.random.default_rng(rng)
 
         while len(states) <= max_steps:

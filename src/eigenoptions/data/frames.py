@@ -1,0 +1,97 @@
+"""Data frames of pandas, polars and others: one row per step, columns with names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from eigenoptions.data.arrays import read_dict
+from eigenoptions.data.parts import NAMES, Parts
+
+# What comes before the names of the columns of an observation, and of the next one.
+_PREFIXES = (
+    ("obs_", "next_obs_"),
+    ("observation_", "next_observation_"),
+    ("state_", "next_state_"),
+    ("s_", "next_s_"),
+)
+
+
+def is_frame(data: Any) -> bool:
+    """Whether this is a data frame: a table whose columns have names."""
+    is_table = hasattr(data, "columns") and hasattr(data, "to_numpy")
+    return is_table and len(getattr(data, "shape", ())) == 2
+
+
+def read_frame(frame: Any) -> Parts:
+    """Parts of a data frame by the names of its columns.
+
+    One column may hold the observation (``obs``). Or its columns are known by a prefix
+    (``obs_x``, ``obs_y``), or because each has a twin (``x`` and ``next_x``). Nothing
+    else is guessed.
+    """
+    names = [str(name) for name in frame.columns]
+    table: dict[str, Any] = {}
+    for part, known in NAMES.items():
+        for name in known:
+            if name in names:
+                table[part] = frame[name]
+                break
+
+    if "obs" not in table:
+        before, after = _find_observation(names)
+        if not before:
+            _ask_for_columns(names)
+        table["obs"] = _join_columns(frame, before)
+        if after:
+            table["next_obs"] = _join_columns(frame, after)
+        parts = read_dict(table)
+        return parts._replace(names=tuple(_remove_prefix(name) for name in before))
+    return read_dict(table)
+
+
+def _find_observation(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Names of the columns of the observation, and of the next one, if there are."""
+    for prefix, next_prefix in _PREFIXES:
+        before = [name for name in names if name.startswith(prefix)]
+        if before:
+            after = [next_prefix + name.removeprefix(prefix) for name in before]
+            has_next = all(name in names for name in after)
+            return before, after if has_next else []
+
+    parts = {name for known in NAMES.values() for name in known}
+    twins = [name for name in names if f"next_{name}" in names and name not in parts]
+    return twins, [f"next_{name}" for name in twins]
+
+
+def _ask_for_columns(names: Sequence[str]) -> None:
+    """Raise ValueError, which asks for the columns of the observation."""
+    parts = {name for known in NAMES.values() for name in known}
+    others = [name for name in names if name not in parts]
+    action = next((name for name in NAMES["action"] if name in names), "action")
+    raise ValueError(
+        f"which of the columns {', '.join(others) or 'none'} are the observation? Call "
+        f'them obs_..., or give {{"obs": frame[{others[:2]}], "action": '
+        f'frame["{action}"]}}'
+    )
+
+
+def _join_columns(frame: Any, names: Sequence[str]) -> Any:
+    """Some columns of a frame as an array ``(N, d)``."""
+    columns = [np.asarray(frame[name]) for name in names]
+    for name, column in zip(names, columns, strict=True):
+        if column.dtype.kind not in "biuf":
+            raise ValueError(
+                f"column {name!r} must hold numbers, got {column.dtype} "
+                f"({column.flat[0]!r:.40} in row 0): leave it out, or number it"
+            )
+    return np.stack(columns, axis=1)
+
+
+def _remove_prefix(name: str) -> str:
+    """The name of a column without the prefix of observations."""
+    for prefix, _ in _PREFIXES:
+        name = name.removeprefix(prefix)
+    return name
