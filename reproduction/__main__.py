@@ -4,8 +4,9 @@
 ``python -m reproduction atari GAME`` studies one Atari game,
 ``python -m reproduction arena`` compares methods,
 ``python -m reproduction ogbench`` plans to goals in logged data,
-``python -m reproduction shaping`` compares dense rewards, and
-``python -m reproduction exploration`` measures the automatic setting of exploration.
+``python -m reproduction shaping`` compares dense rewards,
+``python -m reproduction exploration`` measures the automatic setting of exploration,
+and ``python -m reproduction environments`` tries 63 environments.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from reproduction.report import (
     write_report,
 )
 
-STUDIES = ("atari", "arena", "ogbench", "shaping", "exploration")
+STUDIES = ("atari", "arena", "ogbench", "shaping", "exploration", "environments")
 
 
 def main(arguments: Sequence[str]) -> None:

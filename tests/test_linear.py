@@ -63,6 +63,17 @@ def test_ridge_regression_solves_the_normal_equations(shape):
         np.testing.assert_allclose(weights, exact, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.parametrize("dtype", [np.bool_, np.uint8])
+def test_ridge_regression_takes_bits_and_bytes_as_numbers(dtype):
+    rng = np.random.default_rng(0)
+    psi = rng.integers(0, 255, size=(20, 8)).astype(dtype)
+    target = rng.normal(size=(20, 2))
+    exact = prepare_ridge_regression(psi.astype(np.float64), 1e-3)(target)
+    for inputs in (psi, csr_array(psi)):
+        weights = prepare_ridge_regression(inputs, 1e-3)(target)
+        np.testing.assert_allclose(weights, exact, rtol=1e-8, atol=1e-10)
+
+
 def test_fit_on_one_hot_features_finds_the_exact_policies(domain):
     """With all transitions and a feature per state, it is value iteration."""
     purposes = eigenpurposes(eo.spectrum(eo.graph(domain), 4))

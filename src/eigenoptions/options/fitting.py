@@ -163,7 +163,9 @@ def prepare_ridge_regression(
     psi: Any, ridge: float
 ) -> Callable[[FloatArray], FloatArray]:
     """Return a function from targets to weights, for inputs ``(N, p)``, also sparse."""
-    system = psi.T @ psi
+    # A product of booleans is a boolean, and one of bytes overflows.
+    inputs = psi if psi.dtype.kind == "f" else psi.astype(np.float64)
+    system = inputs.T @ inputs
     if issparse(system):
         system = system.toarray()
     system = np.asarray(system, dtype=np.float64)
