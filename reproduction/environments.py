@@ -65,7 +65,9 @@ def make_parser() -> argparse.ArgumentParser:
         "python -m reproduction environments", description=__doc__
     )
     parser.add_argument("--quick", action="store_true", help="three small environments")
-    parser.add_argument("--out", type=Path, default=RESULTS, help="table of the results")
+    parser.add_argument(
+        "--out", type=Path, default=RESULTS, help="table of the results"
+    )
     parser.add_argument(
         "--seen", type=Path, default=SEEN, help="table of the states that were seen"
     )
@@ -105,7 +107,8 @@ def try_environment(name: str) -> dict[str, Any]:
         except ValueError as error:
             row["outcome"] = "refused"
             said.append(str(error))
-        except Exception as error:  # noqa: BLE001 (a crash is a result)
+        except Exception as error:
+            # A crash is a result, too.
             row["outcome"] = "crashed"
             said.append(repr(error))
         else:

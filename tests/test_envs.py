@@ -377,7 +377,7 @@ def test_from_env_takes_functions_of_the_user() -> None:
         save=lambda env: env.count,
         restore=lambda env, count: setattr(env, "count", count),
     )
-    assert own.fingerprint == mdp.fingerprint
+    assert np.array_equal(own.successors, mdp.successors)
     assert own.states[:3] == ["count 0", "count 1", "count 2"]
 
 
@@ -630,3 +630,60 @@ def test_run_options_returns_paths_to_the_ends(four_rooms: eo.MDP) -> None:
     # The starts are the same for all options.
     starts = {tuple(int(path[0]) for path in its_paths) for its_paths in paths}
     assert len(starts) == 1
+
+
+class Malformed(MazeEnv):
+    """An environment whose reset or step returns what Gymnasium does not know."""
+
+    def __init__(self, reset: Any = "right", step: Any = "right") -> None:
+        super().__init__("S...")
+        self.wrong_reset = reset
+        self.wrong_step = step
+
+    def reset(self, **arguments: Any) -> Any:
+        returned = super().reset(**arguments)
+        return returned if self.wrong_reset == "right" else self.wrong_reset
+
+    def step(self, action: Any) -> Any:
+        returned = super().step(action)
+        return returned if self.wrong_step == "right" else self.wrong_step
+
+
+def take_wrapped_step(env: Any) -> None:
+    wrapped = eo.OptionsWrapper(env, eo.discover("S...", 2), option_chance=0.1)
+    wrapped.reset()
+    wrapped.step(0)
+
+
+def take_exploring_step(env: Any) -> None:
+    exploring = eo.Exploring(env)
+    exploring.reset()
+    exploring.step(0)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        take_wrapped_step,
+        take_exploring_step,
+        lambda env: eo.explore(env, 10),
+        lambda env: eo.discover("S...", 2).check(env),
+        lambda env: eo.from_env(env, key=lambda env, obs: obs),
+    ],
+)
+@pytest.mark.parametrize(
+    ("method", "returned"),
+    [
+        ("reset", None),
+        ("reset", 0),
+        ("reset", (0, None)),
+        ("step", None),
+        ("step", (0, 0.0, False, {})),
+        ("step", (0, 0.0, False, False, None)),
+    ],
+)
+def test_environments_that_return_other_values_are_named(
+    use: Any, method: str, returned: Any
+) -> None:
+    with pytest.raises(TypeError, match=f"^{method} of MazeEnv|^{method} of Malformed"):
+        use(Malformed(**{method: returned}))

@@ -565,8 +565,29 @@ def test_exploring_inside_options_and_not_outside() -> None:
     run_samples(alone, 400)
     found = env.get_wrapper_attr("found")
     assert len(found.seen) == pytest.approx(len(alone.found.seen), abs=8)
-    with pytest.raises(ValueError, match="inside OptionsWrapper"):
+    with pytest.raises(ValueError, match=r"OptionsWrapper\(Exploring"):
         eo.Exploring(eo.OptionsWrapper(MazeEnv(FOUR_ROOMS), options))
+    # Also where another wrapper stands between them.
+    with_options = eo.OptionsWrapper(MazeEnv(FOUR_ROOMS), options)
+    between = gym.wrappers.TimeLimit(with_options, 9)
+    with pytest.raises(ValueError, match=r"OptionsWrapper\(Exploring"):
+        eo.Exploring(between)
+
+
+def test_a_vector_explores_inside_options_and_not_outside() -> None:
+    options = eo.discover(FOUR_ROOMS, 4)
+    envs = gym.make_vec("eigenoptions/FourRooms-v0", num_envs=4)
+    vector = eo.OptionsVectorWrapper(
+        eo.ExploringVector(envs), options, option_chance=0.0
+    )
+    vector.reset(seed=0)
+    for _ in range(100):
+        vector.step(vector.action_space.sample())
+    inner = vector.env
+    assert isinstance(inner, eo.ExploringVector)
+    assert len(inner.found.seen) > 90
+    with pytest.raises(ValueError, match=r"OptionsVectorWrapper\(ExploringVector"):
+        eo.ExploringVector(eo.OptionsVectorWrapper(envs, options, option_chance=0.1))
 
 
 def test_exploring_warns_of_agents_that_never_sample(caplog: Any) -> None:
@@ -612,6 +633,75 @@ def test_a_vector_shares_one_table(mode: str) -> None:
     assert batch.truncated.any()
 
 
+def make_door_key() -> gym.Env[Any, Any]:
+    """One layout, and views without the mission, which processes cannot share."""
+    from minigrid.wrappers import ImgObsWrapper
+
+    env = eo.envs.FixedSeed(gym.make("minigrid:MiniGrid-DoorKey-5x5-v0"))
+    view: gym.Env[Any, Any] = ImgObsWrapper(env)
+    return view
+
+
+def test_a_vector_follows_the_pose_of_each_environment() -> None:
+    envs = gym.vector.SyncVectorEnv([make_door_key] * 2)
+    vector = eo.ExploringVector(envs, key="pose")
+    vector.reset(seed=0)
+    for _ in range(150):
+        vector.step(vector.action_space.sample())
+    alone = eo.explore(make_door_key(), 300, key="pose")
+    assert len(vector.found.seen) == pytest.approx(len(alone.seen), rel=0.3)
+    # Every pose that the vector recognised is one of this environment.
+    complete = eo.explore(make_door_key(), 4000, key="pose", until="known")
+    assert set(vector.found.states) <= set(complete.states)
+
+
+def test_environments_in_other_processes_are_explored_by_what_they_show() -> None:
+    envs = gym.vector.AsyncVectorEnv([make_door_key] * 2)
+    try:
+        for key in (None, lambda env, obs: 0):
+            with pytest.raises(ValueError, match="SyncVectorEnv"):
+                eo.ExploringVector(envs, key=key)
+        founds = []
+        for key in ("pose", "observation"):
+            vector = eo.ExploringVector(envs, key=key)
+            vector.reset(seed=0)
+            for _ in range(60):
+                vector.step(vector.action_space.sample())
+            founds.append(vector.found)
+    finally:
+        envs.close()
+    for found in founds:
+        assert found.about.is_partial_view
+        assert len(found.seen) > 20
+
+
+def test_numbered_states_are_explored_in_other_processes() -> None:
+    envs = gym.make_vec(
+        "Taxi-v4", num_envs=2, vectorization_mode=gym.VectorizeMode.ASYNC
+    )
+    try:
+        vector = eo.ExploringVector(envs)
+        vector.reset(seed=0)
+        for _ in range(60):
+            vector.step(vector.action_space.sample())
+        assert len(vector.found.seen) > 30
+    finally:
+        envs.close()
+
+
+def test_a_vector_that_changes_its_layout_is_refused() -> None:
+    def make() -> gym.Env[Any, Any]:
+        return gym.make("minigrid:MiniGrid-FourRooms-v0", max_episode_steps=5)
+
+    vector = eo.ExploringVector(gym.vector.SyncVectorEnv([make]))
+    vector.reset(seed=0)
+    for _ in range(5):
+        vector.step(np.zeros(1, dtype=np.int64))
+    # The next step is a reset, to another layout.
+    with pytest.raises(ValueError, match="FixedSeed"):
+        vector.step(np.zeros(1, dtype=np.int64))
+
+
 def test_dqn_explores_without_knowing_of_it() -> None:
     sb3 = pytest.importorskip("stable_baselines3")
 
@@ -626,3 +716,4 @@ def test_dqn_explores_without_knowing_of_it() -> None:
     agent = sb3.DQN("MlpPolicy", vector, learning_starts=500, buffer_size=1000)
     with pytest.raises(ValueError, match="ExploringVector"):
         agent.learn(500)
+    assert vector.envs[0].found.n_steps == 5

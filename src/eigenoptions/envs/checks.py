@@ -11,7 +11,7 @@ from gymnasium.spaces import Discrete
 
 from eigenoptions._validation import check_int
 from eigenoptions.envs.recognition import Options, StateReader
-from eigenoptions.envs.sources import count_actions, env_name
+from eigenoptions.envs.sources import count_actions, env_name, reset_env, step_env
 from eigenoptions.options import OptionSet
 
 
@@ -123,13 +123,13 @@ def check_dynamics(
     begins = True
     for _ in range(steps):
         if begins:
-            obs, _ = env.reset(seed=seed)
+            obs, _ = reset_env(env, seed=seed)
             seed = reader.recognition.get("seed")
             number = reader.read(env, obs, is_first=True)
 
         before = number
         action = int(rng.integers(n_actions))
-        obs, _, terminated, truncated, _ = env.step(action)
+        obs, _, terminated, truncated, _ = step_env(env, action)
         number = reader.read(env, obs, action=action)
         reader.check_move(before, number, action)
         begins = terminated or truncated

@@ -23,6 +23,7 @@ from eigenoptions._types import IndexArray
 from eigenoptions.envs.families import Key, find_family
 from eigenoptions.envs.found import About, Found, Log, make_found
 from eigenoptions.envs.recognisers import choose_recognition, make_recogniser
+from eigenoptions.envs.remote import RemoteEnv
 from eigenoptions.envs.sources import count_actions, env_name
 from eigenoptions.envs.tables import place_states
 from eigenoptions.mdp import MDP
@@ -41,17 +42,23 @@ def describe_env(env: gym.Env[Any, Any], key: str | Key | None, seed: int) -> Ab
     family = find_family(env)
     space = env.observation_space
     numbers = None
-    coords = None
-    legend = ""
     if by == "observation" and isinstance(space, Discrete):
         numbers = (int(space.start), int(space.n))
-        coords, legend = _place_numbers(env.unwrapped, int(space.n))
+
+    # What only a look inside tells.
+    layout = None
+    coords = None
+    legend = ""
+    if not isinstance(env, RemoteEnv):
+        layout = family.identify_layout(env.unwrapped)
+        if numbers is not None:
+            coords, legend = _place_numbers(env.unwrapped, numbers[1])
     return About(
         name=env_name(env),
         n_actions=count_actions(env),
         by=by,
         seed=seed,
-        layout=family.identify_layout(env.unwrapped),
+        layout=layout,
         is_partial_view=isinstance(by, str) and by != family.name,
         numbers=numbers,
         coords=coords,

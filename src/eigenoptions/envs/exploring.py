@@ -21,7 +21,7 @@ from eigenoptions.envs.experience import Experience, Promise, Walker, describe_e
 from eigenoptions.envs.families import Key
 from eigenoptions.envs.found import About, Found, Log, unpack_keys, unpack_observations
 from eigenoptions.envs.mazes import MazeEnv
-from eigenoptions.envs.sources import count_actions, make_env
+from eigenoptions.envs.sources import count_actions, make_env, reset_env, step_env
 from eigenoptions.mdp import MDP
 from eigenoptions.options.files import read_arrays
 
@@ -152,7 +152,7 @@ class Explorer:
         if action is None:
             action = int(self._walk_rng.integers(self.experience.about.n_actions))
 
-        obs, reward, terminated, truncated, _ = self.env.step(action)
+        obs, reward, terminated, truncated, _ = step_env(self.env, action)
         walker.add(
             self.env, action, obs, float(reward), bool(terminated), bool(truncated)
         )
@@ -169,9 +169,9 @@ class Explorer:
         """Reset the environment, in the layout of the seed."""
         experience = self._experience
         if experience is None or experience.about.layout is not None:
-            obs, _ = self.env.reset(seed=self._seed)
+            obs, _ = reset_env(self.env, seed=self._seed)
         else:
-            obs, _ = self.env.reset()
+            obs, _ = reset_env(self.env)
 
         if experience is None:
             about = describe_env(self.env, self._key, self._seed)

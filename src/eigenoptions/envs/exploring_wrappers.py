@@ -18,7 +18,10 @@ from eigenoptions.envs.exploring_spaces import ExploringSpace, ExploringVectorSp
 from eigenoptions.envs.families import Key, find_family
 from eigenoptions.envs.fixed_seed import FixedSeed
 from eigenoptions.envs.found import Found
-from eigenoptions.envs.sources import count_actions, env_name
+from eigenoptions.envs.recognisers import choose_recognition, looks_inside
+from eigenoptions.envs.remote import RemoteEnv, list_single_envs
+from eigenoptions.envs.sources import count_actions, env_name, reset_env, step_env
+from eigenoptions.envs.vector import OptionsVectorWrapper
 from eigenoptions.envs.wrapper import OptionsWrapper
 
 logger = logging.getLogger("eigenoptions")
@@ -76,6 +79,10 @@ class Exploring(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._experience: Experience | None = None
         self._walker: Walker | None = None
         self._n_steps = 0
+        # Samples until the last step; steps after one sample, and after several.
+        self._n_samples = 0
+        self._n_single = 0
+        self._n_several = 0
 
     @property
     def found(self) -> Found:
@@ -88,7 +95,7 @@ class Exploring(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
-        obs, info = self.env.reset(seed=seed, options=options)
+        obs, info = reset_env(self.env, seed=seed, options=options)
         if self._experience is None or self._walker is None:
             about = describe_env(self.env, self._key, _find_seed(self.env, seed))
             self._experience = Experience(about)
@@ -101,7 +108,7 @@ class Exploring(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         """Take a step, and add it to what was found."""
         if self._walker is None or self._experience is None:
             raise gym.error.ResetNeeded("call reset before step")
-        obs, reward, terminated, truncated, info = self.env.step(action)
+        obs, reward, terminated, truncated, info = step_env(self.env, action)
         # Some environments go on after the end of an episode; the table does not.
         if self._walker.is_in_episode:
             self._walker.add(
@@ -123,22 +130,32 @@ class Exploring(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             return None
         return self._walker.choose()
 
-    def _check_samples(self) -> None:
-        """Warn of an agent that never samples; refuse several that share one space."""
+    def _check_samples(self, max_several: int = 5) -> None:
+        """Warn of an agent that never samples; refuse several that share one space.
+
+        Parameters
+        ----------
+        max_several : int, default=5
+            Steps that follow several samples, and none that follows a single one, after
+            which it is sure that the samples are for several environments.
+        """
         name = env_name(self.env)
-        n_samples = self._space.n_samples
-        if self._n_steps == 1000 and n_samples == 0:
+        n_new = self._space.n_samples - self._n_samples
+        self._n_samples = self._space.n_samples
+        self._n_single += n_new == 1
+        self._n_several += n_new > 1
+        if self._n_single == 0 and self._n_several == max_several:
+            raise ValueError(
+                f"action_space.sample() of {name} is called {n_new} times for each "
+                "step, as for several environments: a vector of them needs one table, "
+                "ExploringVector(envs)"
+            )
+        if self._n_steps == 1000 and self._n_samples == 0:
             logger.warning(
                 "Exploring: nothing has called action_space.sample() of %s in 1,000 "
                 "steps; agents that explore by their own policy, such as PPO, should "
                 'explore first: found = explore(env, steps, until="reward")',
                 name,
-            )
-        if self._n_steps == 100 and n_samples >= 2 * self._n_steps:
-            raise ValueError(
-                f"action_space.sample() of {name} was called {n_samples} times in "
-                f"{self._n_steps} steps, as for several environments: a vector of them "
-                "needs one table, ExploringVector(envs)"
             )
 
 
@@ -148,8 +165,9 @@ class ExploringVector(gym.vector.VectorWrapper):
     Parameters
     ----------
     env : gymnasium.vector.VectorEnv
-        A vector environment that resets itself (``NEXT_STEP`` or ``SAME_STEP``). States
-        that are recognised inside the environment need a `SyncVectorEnv`.
+        A vector environment that resets itself (``NEXT_STEP`` or ``SAME_STEP``). An
+        `AsyncVectorEnv` needs a key that does not look inside the environment:
+        ``"observation"`` or ``"pose"`` for MiniGrid.
     key : str or callable, default=None
         How states are recognised, as in `explore`.
     rng : int or Generator, default=0
@@ -175,12 +193,20 @@ class ExploringVector(gym.vector.VectorWrapper):
         rng: Randomness = 0,
     ) -> None:
         super().__init__(env)
+        _refuse_options(env)
         n_actions = count_actions(env)
         self._autoreset = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
         if self._autoreset not in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
             raise ValueError(
                 "ExploringVector needs environments that reset themselves, got "
                 f"autoreset_mode={self._autoreset}: make them with NEXT_STEP"
+            )
+        self._single_envs = list_single_envs(env)
+        by = choose_recognition(self._single_envs[0], key)
+        if looks_inside(by) and isinstance(self._single_envs[0], RemoteEnv):
+            raise ValueError(
+                "these states are recognised inside the environment, which another "
+                'process holds: use SyncVectorEnv, or key="observation"'
             )
         self._key = key
         self._rng = make_generator(rng)
@@ -205,7 +231,7 @@ class ExploringVector(gym.vector.VectorWrapper):
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode in every environment."""
         obs, infos = self.env.reset(seed=seed, options=options)  # type: ignore[arg-type]
-        envs = self._list_envs()
+        envs = self._single_envs
         if self._experience is None:
             first_seed = seed if isinstance(seed, int) else None
             about = describe_env(envs[0], self._key, _find_seed(envs[0], first_seed))
@@ -214,10 +240,15 @@ class ExploringVector(gym.vector.VectorWrapper):
                 Walker(self._experience, generator)
                 for generator in self._rng.spawn(self.num_envs)
             ]
-        for i, walker in enumerate(self._walkers):
-            _check_layout(envs[i], self._experience)
-            walker.begin(envs[i], _take_row(obs, i))
+        for i in range(self.num_envs):
+            self._begin_episode(i, obs)
         return obs, infos
+
+    def _begin_episode(self, i: int, obs: Any) -> None:
+        """Begin an episode in one environment."""
+        assert self._experience is not None
+        _check_layout(self._single_envs[i], self._experience)
+        self._walkers[i].begin(self._single_envs[i], _take_row(obs, i))
 
     def step(
         self, actions: IntegerArray
@@ -227,18 +258,17 @@ class ExploringVector(gym.vector.VectorWrapper):
             raise gym.error.ResetNeeded("call reset before step")
         was_over = [not walker.is_in_episode for walker in self._walkers]
         obs, rewards, terminated, truncated, infos = self.env.step(actions)
-        envs = self._list_envs()
         for i, walker in enumerate(self._walkers):
             if was_over[i]:
                 # This row is the first of an episode, whatever the action was.
-                walker.begin(envs[i], _take_row(obs, i))
+                self._begin_episode(i, obs)
                 continue
 
             is_over = bool(terminated[i] or truncated[i])
             resets_now = is_over and self._autoreset == AutoresetMode.SAME_STEP
             last_obs = infos["final_obs"][i] if resets_now else _take_row(obs, i)
             walker.add(
-                envs[i],
+                self._single_envs[i],
                 int(actions[i]),
                 last_obs,
                 float(rewards[i]),
@@ -246,7 +276,7 @@ class ExploringVector(gym.vector.VectorWrapper):
                 bool(truncated[i]),
             )
             if resets_now:
-                walker.begin(envs[i], _take_row(obs, i))
+                self._begin_episode(i, obs)
         self._experience.check_repeats()
         return obs, rewards, terminated, truncated, infos
 
@@ -257,32 +287,20 @@ class ExploringVector(gym.vector.VectorWrapper):
             actions.append(walker.choose() if walker.is_in_episode else None)
         return actions
 
-    def _list_envs(self) -> list[Any]:
-        """Return the environments that states are recognised in."""
-        envs = getattr(self.env.unwrapped, "envs", None)
-        if envs:
-            return list(envs)
-        return [_OnlyObserved(self.env)] * self.num_envs
 
-
-class _OnlyObserved:
-    """An environment in another process, of which only observations are known."""
-
-    def __init__(self, envs: gym.vector.VectorEnv[Any, Any, Any]) -> None:
-        self.observation_space = envs.single_observation_space
-        self.action_space = envs.single_action_space
-        self.spec = envs.spec
-        self.unwrapped = self
-
-
-def _refuse_options(env: gym.Env[Any, Any]) -> None:
+def _refuse_options(
+    env: gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any],
+) -> None:
     """Raise ValueError if options are among the actions already."""
     layer: Any = env
-    while isinstance(layer, gym.Wrapper):
-        if isinstance(layer, OptionsWrapper):
+    while isinstance(layer, gym.Wrapper | gym.vector.VectorWrapper):
+        if isinstance(layer, OptionsWrapper | OptionsVectorWrapper):
+            inner = "Exploring(env)"
+            if isinstance(layer, OptionsVectorWrapper):
+                inner = "ExploringVector(envs)"
             raise ValueError(
-                "Exploring goes inside OptionsWrapper, where it sees primitive steps: "
-                "OptionsWrapper(Exploring(env), options)"
+                f"options are among the actions, but {inner} goes inside, where it "
+                f"sees primitive steps: {type(layer).__name__}({inner}, options)"
             )
         layer = layer.env
 

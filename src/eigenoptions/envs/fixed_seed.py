@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
 from eigenoptions._validation import check_int
+from eigenoptions.envs.sources import reset_env
 
 
 class FixedSeed(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
@@ -47,7 +48,7 @@ class FixedSeed(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         """Begin an episode with the fixed seed."""
         if seed is not None:
             self._rng = np.random.default_rng(seed)
-        obs, info = self.env.reset(seed=self.seed, options=options)
+        obs, info = reset_env(self.env, seed=self.seed, options=options)
         # From here on, each episode draws numbers of its own.
         self.env.unwrapped.np_random = self._rng
         return obs, info

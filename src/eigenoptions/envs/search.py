@@ -19,7 +19,7 @@ import numpy as np
 
 from eigenoptions._types import IndexArray, Progress
 from eigenoptions.envs.families import Family
-from eigenoptions.envs.sources import env_name
+from eigenoptions.envs.sources import env_name, reset_env, step_env
 from eigenoptions.mdp import MDP
 from eigenoptions.options.lookahead import copy_env
 
@@ -92,7 +92,7 @@ def search_states(
         If the environment cannot be copied or is not deterministic.
     """
     searched = _SearchedEnv(env, family)
-    obs, _ = env.reset(seed=seed)
+    obs, _ = reset_env(env, seed=seed)
     first_key = family.identify_state(env.unwrapped, obs)
     layout = family.identify_layout(env.unwrapped)
     start = searched.save(env)
@@ -158,7 +158,7 @@ class _SearchedEnv:
 
     def take_step(self, env: gym.Env[Any, Any], action: int) -> _Outcome:
         """Take one action in what `restore` returned."""
-        obs, _, terminated, _, _ = env.step(action)
+        obs, _, terminated, _, _ = step_env(env, action)
         key = self.family.identify_state(env.unwrapped, obs)
         return _Outcome(key, bool(terminated))
 

@@ -14,6 +14,7 @@ from eigenoptions._validation import check_float
 from eigenoptions.envs.families import Recogniser
 from eigenoptions.envs.found import StatePotential
 from eigenoptions.envs.recognisers import make_recogniser
+from eigenoptions.envs.sources import reset_env, step_env
 
 
 class ShapedReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
@@ -67,7 +68,7 @@ class ShapedReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Reset the environment."""
-        obs, info = self.env.reset(seed=seed, options=options)
+        obs, info = reset_env(self.env, seed=seed, options=options)
         # The potential of a state is that of its key; the agent sees the observation.
         recognised = obs
         if self._recogniser is not None:
@@ -77,7 +78,7 @@ class ShapedReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take a step of the environment and shape its reward."""
-        obs, reward, terminated, truncated, info = self.env.step(action)
+        obs, reward, terminated, truncated, info = step_env(self.env, action)
         recognised = obs
         if self._recogniser is not None:
             recognised = self._recogniser.follow(self.env, obs, int(action))

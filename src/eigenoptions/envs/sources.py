@@ -146,3 +146,39 @@ def count_actions(env: gym.Env[Any, Any] | VectorEnv[Any, Any, Any]) -> int:
         f"{env_name(env)} has actions {space}: only Discrete(n) is supported: wrap it "
         f"(gymnasium.wrappers.{wrapper})"
     )
+
+
+def reset_env(env: gym.Env[Any, Any], **arguments: Any) -> tuple[Any, dict[str, Any]]:
+    """Reset an environment; raise TypeError if it does not return ``(obs, info)``."""
+    returned: Any = env.reset(**arguments)
+    if isinstance(returned, tuple) and len(returned) == 2:
+        obs, info = returned
+        if isinstance(info, dict):
+            return obs, info
+    raise TypeError(
+        f"reset of {env_name(env)} must return (obs, info) with a dict, got "
+        f"{_describe_returned(returned)}: correct its reset"
+    )
+
+
+def step_env(
+    env: gym.Env[Any, Any], action: int
+) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    """Take a step; raise TypeError if the environment does not return five values."""
+    returned: Any = env.step(action)
+    if isinstance(returned, tuple) and len(returned) == 5:
+        obs, reward, terminated, truncated, info = returned
+        if isinstance(info, dict):
+            return obs, reward, terminated, truncated, info
+    raise TypeError(
+        f"step of {env_name(env)} must return (obs, reward, terminated, truncated, "
+        f"info) with a dict, got {_describe_returned(returned)}: correct its step"
+    )
+
+
+def _describe_returned(returned: Any) -> str:
+    """Return what an environment returned, in the words of an error message."""
+    if not isinstance(returned, tuple):
+        return type(returned).__name__
+    kinds = ", ".join(type(part).__name__ for part in returned)
+    return f"{len(returned)} values ({kinds})"

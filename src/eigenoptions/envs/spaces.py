@@ -37,8 +37,6 @@ class OptionSamples:
     np_random: np.random.Generator
     mask: NDArray[np.int8] | None = None
     last_sample: Any = None
-    # What primitive actions are sampled from, if it is not uniform.
-    primitive_space: Discrete | None = None
 
     def _set_choices(
         self, n_primitive: int, n_options: int, option_chance: float | None
@@ -112,6 +110,9 @@ class OptionsSpace(OptionSamples, Discrete):
     (True, True)
     """
 
+    # What primitive actions are sampled from, if it is not uniform.
+    primitive_space: Discrete | None = None
+
     def __init__(
         self,
         n_primitive: int,
@@ -172,6 +173,9 @@ class OptionsVectorSpace(OptionSamples, MultiDiscrete):
     (True, True)
     """
 
+    # As in `OptionsSpace`.
+    primitive_space: MultiDiscrete | None = None
+
     def __init__(
         self,
         n_primitive: int,
@@ -198,6 +202,9 @@ class OptionsVectorSpace(OptionSamples, MultiDiscrete):
         if probability is not None:
             return super().sample(mask, probability)
         drawn = self._draw(mask, len(self.nvec), int(self.nvec[0]))
+        if self.primitive_space is not None:
+            is_primitive = drawn < self.n_primitive
+            drawn[is_primitive] = self.primitive_space.sample()[is_primitive]
         self.last_sample = drawn
         # A copy: agents write greedy actions into it.
         return drawn.copy()

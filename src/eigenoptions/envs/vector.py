@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from eigenoptions._types import BoolArray, IntegerArray
 from eigenoptions._validation import check_type
 from eigenoptions.envs.decisions import Decision, DecisionMaker
+from eigenoptions.envs.exploring_spaces import ExploringVectorSpace
 from eigenoptions.envs.families import Key
 from eigenoptions.envs.recognition import Options
 from eigenoptions.envs.spaces import OptionsSpace, OptionsVectorSpace
@@ -38,7 +39,8 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
     ----------
     env : gymnasium.vector.VectorEnv
         The vector environment. Apply a time limit to its environments first if you want
-        one: it counts primitive steps.
+        one: it counts primitive steps. So does `ExploringVector`, from which primitive
+        actions are then sampled.
     options : OptionSet, LinearOptionSet, Option or sequence
         As in `OptionsWrapper`; options may not look ahead.
     gamma : float, default=0.99
@@ -115,6 +117,8 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
         self.action_space: OptionsVectorSpace = OptionsVectorSpace(
             self.n_primitive, n_options, self.num_envs, self.option_chance
         )
+        if isinstance(env.action_space, ExploringVectorSpace):
+            self.action_space.primitive_space = env.action_space
         self._single_envs = self._find_single_envs()
         self._single_readers = [self._reader.make_twin() for _ in self._single_envs]
 

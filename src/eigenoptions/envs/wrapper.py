@@ -24,6 +24,7 @@ from eigenoptions.envs.decisions import Decision, DecisionMaker
 from eigenoptions.envs.exploring_spaces import ExploringSpace
 from eigenoptions.envs.families import Key
 from eigenoptions.envs.recognition import Options
+from eigenoptions.envs.sources import reset_env, step_env
 from eigenoptions.envs.spaces import OptionsSpace
 from eigenoptions.options import Option, OptionSet
 
@@ -205,7 +206,7 @@ class OptionsWrapper(
             # A generator of its own: the environment draws the same numbers as without
             # options.
             self._rng = np.random.default_rng(seed)
-        self._obs, info = self.env.reset(seed=seed, options=options)
+        self._obs, info = reset_env(self.env, seed=seed, options=options)
         self._input = self._reader.read(self.env, self._obs, is_first=True)
         self._decision = Decision()
         self._space.last_sample = None
@@ -268,7 +269,7 @@ class OptionsWrapper(
         # The environment may change its observation in place.
         obs_before = copy.deepcopy(self._obs) if self.record_steps else None
 
-        self._obs, reward, terminated, truncated, info = self.env.step(action)
+        self._obs, reward, terminated, truncated, info = step_env(self.env, action)
         self._input = self._reader.read(self.env, self._obs, action=action)
         is_last = terminated or truncated
 
