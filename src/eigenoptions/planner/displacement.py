@@ -1,61 +1,166 @@
-"""A linear model of what actions move."""
+"""Models of what actions move, fitted to logged steps.
+
+Both are linear, and both are fitted to the steps that they explain: a step against a
+wall, or one that jumps, does not count. Each begins with all steps and leaves out those
+whose error is large *in units of a step*. A rule that keeps the better half of the
+steps instead would keep those that never move, and fit nothing.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from eigenoptions._types import FloatArray
-from eigenoptions.planner.grid import check_vectors
+from eigenoptions._ties import find_first_maximum
+from eigenoptions._types import BoolArray, FloatArray, IndexArray
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How well a model of actions explains the logged steps.
+
+    Attributes
+    ----------
+    explained : float
+        The share of all movement that the model explains: 1 minus the sum of its
+        errors, divided by the sum of what it had to explain. Steps against walls count
+        as errors.
+    blocked : float
+        The share of steps that went less than half as far as the model expects.
+    step : tuple of float
+        A large step in each coordinate.
+    """
+
+    explained: float
+    blocked: float
+    step: tuple[float, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"the model of actions explains {self.explained:.0%} of the movement; "
+            f"{self.blocked:.0%} of the steps were blocked"
+        )
+
+
+def measure_step(change: FloatArray) -> FloatArray:
+    """``(d,)`` a large step: the 0.9 quantile of the changes that are not zero.
+
+    1 for a coordinate that never changes.
+    """
+    steps = np.ones(change.shape[1])
+    for j, column in enumerate(np.abs(change.T)):
+        is_moving = column > 1e-9 * column.max(initial=0.0)
+        if is_moving.any():
+            steps[j] = np.quantile(column[is_moving], 0.9)
+    return steps
+
+
+def measure_fit(expected: FloatArray, change: FloatArray, step: FloatArray) -> Fit:
+    """How well expected changes ``(N, d)`` explain those of the data."""
+    # A jump is one step that was not explained, however far it led.
+    scaled = np.clip(change / step, -1.0, 1.0)
+    errors = np.clip(np.abs(change - expected) / step, 0.0, 1.0)
+    total = float(np.abs(scaled - np.median(scaled, axis=0)).sum())
+    explained = 0.0
+    if total > 0.0:
+        explained = 1.0 - float(errors.sum()) / total
+
+    moved, is_aimed = measure_progress(expected, change, step)
+    blocked = 0.0
+    if is_aimed.any():
+        blocked = float((moved[is_aimed] < 0.5).mean())
+    return Fit(explained, blocked, tuple(step.tolist()))
+
+
+def measure_progress(
+    expected: FloatArray, change: FloatArray, step: FloatArray, least: float = 0.25
+) -> tuple[FloatArray, BoolArray]:
+    """The part ``(N,)`` of each expected change that happened, and where one was.
+
+    An expected change of less than `least` large steps is none.
+    """
+    expected = expected / step
+    squares = (expected**2).sum(axis=1)
+    is_aimed = squares >= least**2
+    products = (expected * change / step).sum(axis=1)
+    return products / np.where(is_aimed, squares, 1.0), is_aimed
+
+
+def _fit_robustly(
+    inputs: FloatArray, change: FloatArray, step: FloatArray
+) -> FloatArray:
+    """Weights ``(m, d)`` of the linear model of the steps that it explains."""
+    kept = np.ones(len(inputs), dtype=np.bool_)
+    weights: FloatArray = np.zeros((inputs.shape[1], change.shape[1]))
+    # From all steps to those with an error of a quarter step, or of four times the
+    # noise if that is more.
+    for limit in (1.0, 0.7, 0.5, 0.35, *[0.25] * 16):
+        previous = kept
+        solution = np.linalg.lstsq(inputs[kept], change[kept], rcond=None)
+        weights = np.asarray(solution[0], dtype=np.float64)
+        errors = (np.abs(change - inputs @ weights) / step).max(axis=1)
+        kept = errors <= max(limit, 4.0 * float(np.median(errors)))
+        if limit == 0.25 and np.array_equal(kept, previous):
+            break
+    return weights
 
 
 class Displacement:
-    """``next_obs - obs = B action + b``, for each coordinate.
+    """``next_obs - obs = B action + b`` for actions that are vectors.
 
-    It is fitted to the half of the steps that it explains best.
+    Parameters
+    ----------
+    action : ndarray of shape (N, k)
+        Actions.
+    change : ndarray of shape (N, d)
+        What they changed.
+    step : ndarray of shape (d,)
+        A large step.
     """
 
-    def __init__(self, obs: FloatArray, action: Any, next_obs: FloatArray) -> None:
-        action = check_vectors(
-            "action", action[:, None] if action.ndim == 1 else action
-        )
-        rows = np.linspace(0, len(obs) - 1, min(len(obs), 20_000)).astype(np.int64)
-        inputs, change = (
-            np.column_stack([action[rows], np.ones(len(rows))]),
-            (next_obs - obs)[rows],
-        )
-        weights = np.empty((inputs.shape[1], obs.shape[1]))
-        for j, target in enumerate(change.T):
-            kept = np.abs(target) <= 3.0 * np.median(np.abs(target))
-            for _ in range(30):
-                weights[:, j] = np.linalg.lstsq(inputs[kept], target[kept], rcond=None)[
-                    0
-                ]
-                residual = np.abs(target - inputs @ weights[:, j])
-                kept = residual <= np.median(residual)
-        self.B, self.b = weights[:-1].T, weights[-1]
-        self.inverse = np.linalg.pinv(self.B)
-        self.low, self.high = action.min(axis=0), action.max(axis=0)
-        reach = np.maximum(np.maximum(-self.low, self.high), 1e-300)
-        limits = (
-            np.where(self.high > 0, self.high, reach),
-            -np.where(self.low < 0, -self.low, reach),
-        )
-        self.rates = np.concatenate([self.inverse / limit[:, None] for limit in limits])
+    def __init__(
+        self, action: FloatArray, change: FloatArray, step: FloatArray
+    ) -> None:
+        # Steps at even distances: enough for so few weights.
+        rows = np.linspace(0, len(action) - 1, min(len(action), 20_000)).astype(int)
+        inputs = np.column_stack([action[rows], np.ones(len(rows))])
+        weights = _fit_robustly(inputs, change[rows], step)
+        self.B = weights[:-1].T
+        self.b = weights[-1]
+        self.inverse = np.linalg.pinv(self.B, rcond=1e-6)
+        self.low = action.min(axis=0)
+        self.high = action.max(axis=0)
+        self._step = step
+        self._rates = self._find_rates()
 
-    def predict(self, action: Any) -> FloatArray:
+        # Actions are like those of the data: one of a few, or along one axis.
+        self._choices = _find_choices(action[rows])
+        n_components = np.count_nonzero(action[rows], axis=1)
+        has_several = action.shape[1] > 1
+        self.has_one_axis = has_several and bool((n_components <= 1).mean() > 0.99)
+
+    def _find_rates(self) -> FloatArray:
+        """``(2 k, d)`` how many largest actions a displacement needs, of each kind."""
+        largest = np.maximum(np.maximum(-self.low, self.high), 1e-300)
+        forth = np.where(self.high > 0, self.high, largest)
+        back = np.where(self.low < 0, self.low, -largest)
+        return np.concatenate(
+            [self.inverse / forth[:, None], self.inverse / back[:, None]]
+        )
+
+    def predict(self, action: FloatArray) -> FloatArray:
         """The displacement that the model expects of each action."""
-        return np.asarray(np.reshape(action, (len(action), -1)) @ self.B.T + self.b)
+        return np.asarray(action @ self.B.T + self.b)
 
     def count_steps(self, displacement: FloatArray) -> float:
         """The number of largest steps that lead as far."""
-        return float(max(self.rates.dot(displacement).tolist()))
+        return float(max(self._rates.dot(displacement).tolist()))
 
     def aim(
         self,
         point: FloatArray,
-        target: Any,
+        target: FloatArray,
         border: FloatArray | None = None,
         near: float = 0.1,
     ) -> FloatArray:
@@ -65,11 +170,107 @@ class Displacement:
         """
         displacement = target - point - self.b
         n_steps = self.count_steps(displacement)
-        if (
-            n_steps > 1.0
-            and border is not None
-            and self.count_steps(border - point) > near
-        ):
-            return self.aim(point, border)
+        if n_steps > 1.0 and border is not None:
+            # Where there is no border, its numbers are NaN, and this is False.
+            is_before_border = self.count_steps(border - point) > near
+            if is_before_border:
+                return self.aim(point, border)
+        if self._choices is not None:
+            return self._choose(displacement)
+        if self.has_one_axis:
+            displacement = self._keep_axis(displacement)
+            n_steps = self.count_steps(displacement)
         action = self.inverse.dot(displacement) / max(n_steps, 1.0)
         return np.asarray(np.minimum(np.maximum(action, self.low), self.high))
+
+    def _choose(self, displacement: FloatArray) -> FloatArray:
+        """The one of few actions that leads nearest to a place."""
+        assert self._choices is not None
+        error = (self._choices @ self.B.T - displacement) / self._step
+        return np.asarray(self._choices[find_first_maximum(-(error**2).sum(axis=1))])
+
+    def _keep_axis(self, displacement: FloatArray) -> FloatArray:
+        """The part of a displacement that one component of an action makes."""
+        action = self.inverse.dot(displacement)
+        limits = np.where(action > 0, self.high, -self.low)
+        sizes = np.abs(action) / np.maximum(limits, 1e-300)
+        component = int(find_first_maximum(sizes))
+        return np.asarray(self.B[:, component] * action[component])
+
+
+def _find_choices(action: FloatArray, most: int = 32) -> FloatArray | None:
+    """The different actions, if they are few."""
+    # A glance at the first ones is enough where they are many.
+    if len(np.unique(action[: 2 * most], axis=0)) > most:
+        return None
+    choices = np.unique(action, axis=0)
+    return choices if len(choices) <= most else None
+
+
+class ActionEffects:
+    """``next_obs - obs = A_a obs + b_a`` for each of a few numbered actions.
+
+    Turning and driving are of this kind where a heading is given as sine and cosine:
+    a turn rotates them, and a drive adds a multiple of them to the position.
+
+    Parameters
+    ----------
+    points : ndarray of shape (N, d)
+        Points before each step.
+    action : ndarray of int of shape (N,)
+        Numbers of actions.
+    change : ndarray of shape (N, d)
+        What they changed.
+    step : ndarray of shape (d,)
+        A large step.
+    n_actions : int
+        Number of actions.
+    """
+
+    def __init__(
+        self,
+        points: FloatArray,
+        action: IndexArray,
+        change: FloatArray,
+        step: FloatArray,
+        n_actions: int,
+    ) -> None:
+        width = points.shape[1]
+        self._middle = points.mean(axis=0)
+        self._weights = np.zeros((n_actions, width + 1, width))
+        for a in range(n_actions):
+            rows = np.flatnonzero(action == a)
+            if len(rows) == 0:
+                continue
+            inputs = self._make_inputs(points[rows])
+            # With few steps of an action, its mean effect has to do.
+            if len(rows) < 4 * (width + 1):
+                inputs = inputs[:, -1:]
+            weights = _fit_robustly(inputs, change[rows], step)
+            self._weights[a, -len(weights) :] = weights
+
+    def _make_inputs(self, points: FloatArray) -> FloatArray:
+        return np.column_stack([points - self._middle, np.ones(len(points))])
+
+    def predict(self, points: FloatArray, action: IndexArray) -> FloatArray:
+        """The change that each action is expected to make at each point."""
+        inputs = self._make_inputs(points)
+        changes = np.empty_like(points)
+        for a in np.unique(action):
+            rows = action == a
+            changes[rows] = inputs[rows] @ self._weights[a]
+        return changes
+
+
+def find_directions(expected: FloatArray, step: FloatArray) -> IndexArray:
+    """``(N,)`` number of the direction of each change: of 3**d, the middle is none.
+
+    A coordinate belongs to the direction if it changes at least 0.41 times as much as
+    the one that changes most, so that a direction in the plane covers 45 degrees.
+    """
+    scaled = expected / step
+    largest = np.abs(scaled).max(axis=1, keepdims=True)
+    is_part = np.abs(scaled) > np.tan(np.pi / 8) * largest
+    signs = np.where(is_part, np.sign(scaled), 0.0).astype(np.int64)
+    digits = 3 ** np.arange(expected.shape[1])[::-1]
+    return np.asarray((signs + 1) @ digits)

@@ -5,84 +5,105 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from eigenoptions._types import FloatArray
 from eigenoptions._validation import check_real
 
 
 class Grid:
-    """Cells with equal sides, numbered where the data are."""
+    """Cells with equal sides, numbered where there are points.
 
-    def __init__(
-        self, obs: FloatArray, next_obs: FloatArray, size: ArrayLike | None
-    ) -> None:
-        change = np.quantile(np.abs(next_obs - obs), 0.9, axis=0)
-        sides = np.asarray(
-            np.where(change > 0, 5.0 * change, 1.0) if size is None else size,
-            np.float64,
-        )
-        if not (np.isfinite(sides) & (sides > 0)).all() or sides.shape not in (
-            (),
-            change.shape,
-        ):
-            raise ValueError(
-                f"cell_size must be > 0, one number or {len(change)}, got {size!r}"
-            )
-        self.size: FloatArray = np.broadcast_to(sides, change.shape)
-        self.low = np.minimum(obs.min(axis=0), next_obs.min(axis=0))
-        high = np.maximum(obs.max(axis=0), next_obs.max(axis=0))
+    Parameters
+    ----------
+    points : ndarray of shape (N, d)
+        All points of the data.
+    size : ndarray of shape (d,)
+        Sides of the cells.
+
+    Attributes
+    ----------
+    low : ndarray of shape (d,)
+        The corner where cells begin.
+    keys : ndarray of shape (S,)
+        One integer for each cell that has points, in rising order.
+    corners : ndarray of int of shape (S, d)
+        The cells as integers per coordinate.
+    number : dict
+        The number of the cell of each corner.
+    """
+
+    def __init__(self, points: FloatArray, size: FloatArray) -> None:
+        self.size = size
+        # A little below the data: values that repeat, such as 0 and 1, do not lie on
+        # a border, where rounding would decide about their cell.
+        self.low = points.min(axis=0) - 1e-6 * size
+
         # Two empty cells on each side, so that no neighbour of a cell is at the other
         # end of the next row.
-        self.shape = np.floor((high - self.low) / self.size) + 5
-        if self.shape.prod() > 2**62:
+        n_cells = np.floor((points.max(axis=0) - self.low) / size) + 5
+        if n_cells.prod() > 2**62:
             raise ValueError(
-                f"cell_size {sides.tolist()} gives more than 2**62 cells: give a "
+                f"cell_size {size.tolist()} gives more than 2**62 cells: give a "
                 "larger one"
             )
-        self.strides = np.cumprod([1, *self.shape[:0:-1].astype(np.int64)])[::-1]
-        self.keys = np.unique(
-            np.concatenate([self.key(self.cell(obs)), self.key(self.cell(next_obs))])
-        )
-        self.corners = (
-            self.keys[:, None] // self.strides % self.shape.astype(np.int64) - 2
-        )
+        self._n_cells = n_cells.astype(np.int64)
+        self._strides = np.cumprod([1, *self._n_cells[:0:-1]])[::-1]
+
+        self.keys = np.unique(self._key(self.cell(points)))
+        self.corners = self.keys[:, None] // self._strides % self._n_cells - 2
         self.number = {
-            tuple(corner): i for i, corner in enumerate(self.corners.tolist())
+            tuple(corner): number for number, corner in enumerate(self.corners.tolist())
         }
-        # A map has rows and columns: the second coordinate rises, the first goes to the
-        # right.
-        plane = self.corners[:, ::-1] * [-1, 1] if len(change) == 2 else None
-        self.coords = None if plane is None else plane - plane.min(axis=0)
-        self._bounds = self.low.tolist(), self.size.tolist()
+        self._bounds = self.low.tolist(), size.tolist()
+
+    @property
+    def n_states(self) -> int:
+        """Number of cells that have points."""
+        return len(self.keys)
+
+    @property
+    def coords(self) -> NDArray[np.int64] | None:
+        """``(S, 2)`` rows and columns of a map of two coordinates; None for others.
+
+        The first coordinate goes to the right and the second one up.
+        """
+        if self.corners.shape[1] != 2:
+            return None
+        rows_and_columns = self.corners[:, ::-1] * [-1, 1]
+        return np.asarray(rows_and_columns - rows_and_columns.min(axis=0))
 
     def cell(self, points: FloatArray) -> NDArray[np.int64]:
         """Row of integers ``(d,)`` of the cell that each point lies in."""
         return np.asarray(np.floor((points - self.low) / self.size), dtype=np.int64)
 
-    def corner(self, point: FloatArray) -> tuple[int, ...]:
+    def corner(self, point: list[float]) -> tuple[int, ...]:
         """As `cell`, fast for one point."""
-        columns = zip(point.tolist(), *self._bounds, strict=True)
-        return tuple(int((x - low) // side) for x, low, side in columns)
-
-    def key(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
-        """One integer for each cell."""
-        return np.asarray((cells + 2) @ self.strides)
+        columns = zip(point, *self._bounds, strict=True)
+        return tuple([int((x - low) // side) for x, low, side in columns])
 
     def find(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Numbers of cells; -1 where there are no data."""
-        key = self.key(cells)
+        """Numbers of cells; -1 where there are no points."""
+        key = self._key(cells)
         number = np.minimum(np.searchsorted(self.keys, key), len(self.keys) - 1)
-        return np.where(self.keys[number] == key, number, -1)
+        is_known = (self.keys[number] == key) & self._is_inside(cells)
+        return np.where(is_known, number, -1)
+
+    def _key(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        """One integer for each cell."""
+        return np.asarray((cells + 2) @ self._strides)
+
+    def _is_inside(self, cells: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether cells lie in the box that keys are unique in."""
+        is_inside = (cells >= -2) & (cells < self._n_cells - 2)
+        return np.asarray(is_inside.all(axis=-1))
 
 
 def mean_rows(points: FloatArray, number: NDArray[np.int64], n: int) -> FloatArray:
     """Mean of the points with each number below n."""
     count = np.maximum(np.bincount(number, minlength=n), 1)
-    return np.stack(
-        [np.bincount(number, column, minlength=n) / count for column in points.T],
-        axis=1,
-    )
+    sums = [np.bincount(number, column, minlength=n) for column in points.T]
+    return np.stack(sums, axis=1) / count[:, None]
 
 
 def check_vectors(name: str, array: Any, width: int | None = None) -> FloatArray:

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array, hstack
 from scipy.sparse.csgraph import connected_components
 
-from eigenoptions._types import BoolArray, FloatArray
+from eigenoptions._types import BoolArray, FloatArray, IndexArray
 from eigenoptions.mdp import MDP
+from eigenoptions.planner.displacement import ActionEffects
 from eigenoptions.planner.grid import Grid, mean_rows
 
 
@@ -35,7 +36,7 @@ class _Steps:
     is_aimed : ndarray of bool of shape (N,)
         Whether the step aimed at another cell, and did not jump.
     is_jump : ndarray of bool of shape (N,)
-        Whether it left the model by more than a cell.
+        Whether it left the model by more than a cell, and more than two steps.
     """
 
     obs: FloatArray
@@ -52,6 +53,7 @@ def count_moves(
     obs: FloatArray,
     expected: FloatArray,
     next_obs: FloatArray,
+    step: FloatArray,
     reversible: bool,
 ) -> tuple[MDP, FloatArray]:
     """The table of moves, and the points to aim at for each of them.
@@ -62,6 +64,8 @@ def count_moves(
         The cells.
     obs, expected, next_obs : ndarray of shape (N, d)
         Points before each step, where the model expects it to lead, and where it led.
+    step : ndarray of shape (d,)
+        A large step.
     reversible : bool
         Whether a move that was seen one way is possible the other way, too.
 
@@ -74,7 +78,7 @@ def count_moves(
     """
     moves = neighbour_moves(obs.shape[1])
     neighbour = grid.find(grid.corners[:, None] + moves)
-    steps = _sort_steps(grid, obs, expected, next_obs, len(moves))
+    steps = _sort_steps(grid, obs, expected, next_obs, step, len(moves))
 
     counts = _count_aimed(steps, neighbour.shape)
     if reversible:
@@ -87,6 +91,94 @@ def count_moves(
     return MDP(table, coords=grid.coords), targets
 
 
+def count_actions(
+    grid: Grid,
+    before: FloatArray,
+    action: IndexArray,
+    after: FloatArray,
+    n_actions: int,
+    model: ActionEffects | None,
+    few: int = 5,
+) -> MDP:
+    """The table of numbered actions between cells.
+
+    Parameters
+    ----------
+    grid : Grid
+        The cells.
+    before, after : ndarray of shape (N, d)
+        Points before and after each step.
+    action : ndarray of int of shape (N,)
+        Actions.
+    n_actions : int
+        Number of actions.
+    model : ActionEffects or None
+        What actions are expected to do. Where an action was tried fewer than `few`
+        times, one step that the model expects is added to what was seen.
+    few : int, default=5
+        See `model`.
+
+    Returns
+    -------
+    MDP
+        One state per cell. An action that was never tried, and of which no model says
+        what it does, stays.
+    """
+    n_states = grid.n_states
+    n_rows = n_states * n_actions
+    state = grid.find(grid.cell(before))
+    next_state = grid.find(grid.cell(after))
+    row = state * n_actions + action
+    counts = csr_array((np.ones(len(row)), (row, next_state)), shape=(n_rows, n_states))
+    n_tries = np.bincount(row, minlength=n_rows)
+    if model is not None:
+        expected = _expect_outcomes(grid, before, state, n_actions, model)
+        is_rare = n_tries < few
+        counts = csr_array(counts + expected.multiply(is_rare[:, None]))
+
+    # What was never tried may fail, and without a model it stays.
+    untried = np.flatnonzero(n_tries == 0)
+    stays = csr_array(
+        (np.ones(len(untried)), (untried, untried // n_actions)), shape=counts.shape
+    )
+    counts = csr_array(counts + stays)
+    total = np.maximum(counts.sum(axis=1), 1e-300)
+    table = csr_array(counts.multiply(1.0 / total[:, None]))
+    return MDP(table, coords=grid.coords)
+
+
+def _expect_outcomes(
+    grid: Grid,
+    points: FloatArray,
+    state: IndexArray,
+    n_actions: int,
+    model: ActionEffects,
+    most: int = 100_000,
+) -> csr_array:
+    """``(S * A, S)`` where the model leads from the points of each cell."""
+    sampled = np.linspace(0, len(points) - 1, min(len(points), most)).astype(int)
+    # At least one point of each cell.
+    firsts = np.unique(state, return_index=True)[1]
+    sampled = np.union1d(sampled, firsts)
+    n_states = grid.n_states
+    rows = []
+    next_states = []
+    for action in range(n_actions):
+        actions = np.full(len(sampled), action)
+        expected = points[sampled] + model.predict(points[sampled], actions)
+        found = grid.find(grid.cell(expected))
+        # Where there are no data, nothing says that one gets there.
+        next_states.append(np.where(found >= 0, found, state[sampled]))
+        rows.append(state[sampled] * n_actions + action)
+    row = np.concatenate(rows)
+    outcomes = csr_array(
+        (np.ones(len(row)), (row, np.concatenate(next_states))),
+        shape=(n_states * n_actions, n_states),
+    )
+    total = np.maximum(outcomes.sum(axis=1), 1.0)
+    return csr_array(outcomes.multiply(1.0 / total[:, None]))
+
+
 def neighbour_moves(d: int) -> NDArray[np.int64]:
     """``(3**d - 1, d)`` the steps to all neighbouring cells.
 
@@ -94,7 +186,8 @@ def neighbour_moves(d: int) -> NDArray[np.int64]:
     """
     if d > 4:
         raise ValueError(
-            f"obs may have 4 columns if actions are vectors, got {d}: keep the position"
+            f"obs may have 4 columns if actions are vectors, got {d}: keep the "
+            "position, such as columns=[0, 1]"
         )
     moves = np.array(np.meshgrid(*[(-1, 0, 1)] * d, indexing="ij")).reshape(d, -1).T
     return np.delete(moves, len(moves) // 2, axis=0)
@@ -105,12 +198,14 @@ def _sort_steps(
     obs: FloatArray,
     expected: FloatArray,
     next_obs: FloatArray,
+    step: FloatArray,
     n_moves: int,
 ) -> _Steps:
     """Cells, moves and jumps of logged steps."""
     before = grid.find(grid.cell(obs))
     after = grid.find(grid.cell(next_obs))
-    is_far = np.abs(next_obs - expected) > grid.size
+    # A step against a wall leaves the model by one step, and is no jump.
+    is_far = np.abs(next_obs - expected) > np.maximum(grid.size, 2.0 * step)
     is_jump = np.asarray(is_far.any(axis=1))
 
     # The offset to the expected cell, -1, 0 or 1 in each dimension, is a number in base

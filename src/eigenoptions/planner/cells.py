@@ -1,0 +1,403 @@
+"""From logged vectors to cells, and from cells to a table.
+
+`make_cells` is the whole way: it reads the columns, fits a model of what actions move,
+chooses the size of the cells, and counts where steps led. Everything that works on
+tables works on ``cells.mdp``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
+
+from eigenoptions._types import FloatArray, IndexArray
+from eigenoptions.data import Transitions
+from eigenoptions.data.spaces import read_spaces
+from eigenoptions.mdp import MDP
+from eigenoptions.mdp.chains import uniform_walk
+from eigenoptions.planner.coordinates import Coordinates
+from eigenoptions.planner.displacement import (
+    ActionEffects,
+    Displacement,
+    Fit,
+    find_directions,
+    measure_fit,
+    measure_progress,
+    measure_step,
+)
+from eigenoptions.planner.failures import Failures
+from eigenoptions.planner.grid import Grid, check_vectors, mean_rows
+from eigenoptions.planner.moves import count_actions, count_moves
+from eigenoptions.planner.sizes import (
+    Outcomes,
+    choose_common_multiple,
+    choose_multiples,
+)
+
+
+class Cells:
+    """A table of the cells of logged vectors; `make_cells` makes one.
+
+    Attributes
+    ----------
+    mdp : MDP
+        One state per cell. Numbered actions are those of the data. Where actions are
+        vectors, the table's actions are the neighbouring cells to aim at.
+    size : ndarray of shape (d,)
+        Sides of the cells, one per coordinate: an angle in radians is two, its sine
+        and its cosine.
+    step : ndarray of shape (d,)
+        A large step in each coordinate.
+    centers : ndarray of shape (S, columns)
+        Mean observation in each cell, of the columns that are used.
+    examples : ndarray of shape (S, width)
+        An observation in each cell, of all columns: that nearest to the centre.
+    coordinates : Coordinates
+        How observations are read.
+    fit : Fit
+        How well the model of actions explains the data.
+    is_continuous : bool
+        Whether actions are vectors.
+    model : Displacement or ActionEffects
+        The model of actions.
+    targets : ndarray of shape (S, A, 2, d) or None
+        Where to aim for each move, and a place on the border to pass; only where
+        actions are vectors.
+    failures : Failures
+        Places where actions fail.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> obs = rng.uniform(0, 10, (20_000, 2))
+    >>> action = rng.integers(4, size=20_000)
+    >>> moves = np.array([[0, 1], [1, 0], [0, -1], [-1, 0]])
+    >>> cells = make_cells((obs, action, np.clip(obs + moves[action], 0, 10)))
+    >>> cells.mdp
+    MDP(196 states, 4 actions, stochastic)
+    >>> cells.state([0.5, 0.5])
+    0
+    """
+
+    mdp: MDP
+    size: FloatArray
+    centers: FloatArray
+    examples: FloatArray
+    coordinates: Coordinates
+    fit: Fit
+    is_continuous: bool
+    model: Displacement | ActionEffects
+    targets: FloatArray | None = None
+
+    def __init__(
+        self,
+        coordinates: Coordinates,
+        grid: Grid,
+        step: FloatArray,
+        mdp: MDP,
+        near: float = 2.0,
+    ) -> None:
+        self.coordinates = coordinates
+        self.grid = grid
+        self.size = grid.size
+        self.step = step
+        self.step_list: list[float] = step.tolist()
+        self.mdp = mdp
+        nothing = np.zeros((0, len(step)))
+        self.failures = Failures(nothing, nothing, np.zeros(0, dtype=np.bool_))
+        self._near = near
+
+    def state(self, obs: Any) -> int:
+        """The number of the cell that an observation belongs to."""
+        return self.locate(self.coordinates.read(obs), obs)
+
+    def locate(self, point: FloatArray, obs: Any) -> int:
+        """As `state`, of an observation that was read."""
+        state = self.grid.number.get(self.grid.corner(point.tolist()), -1)
+        if state < 0:
+            distance, home = self._tree.query(point / self.grid.size)
+            if distance > self._near:
+                nearest = self._tree.data[home] * self.grid.size
+                length = float(np.linalg.norm(nearest - point))
+                raise ValueError(
+                    f"{np.round(obs, 3)} is {distance:.1f} cells away from the "
+                    f"data, a distance of {length:.3g}: choose a place in them, or "
+                    "give a larger cell_size"
+                )
+            state = int(self._homes[home])
+        return state
+
+    def find_homes(self, centers: FloatArray) -> None:
+        """Give observations in cells that were never entered or left a near cell."""
+        component = connected_components(uniform_walk(self.mdp), connection="strong")[1]
+        is_joined = np.bincount(component)[component] > 1
+        self._homes = np.arange(len(is_joined))
+        if is_joined.any():
+            self._homes = np.flatnonzero(is_joined)
+        self._tree = cKDTree(centers[self._homes] / self.grid.size)
+        for state in np.flatnonzero(~is_joined):
+            distance, home = self._tree.query(centers[state] / self.grid.size)
+            if distance <= self._near:
+                corner = tuple(self.grid.corners[state].tolist())
+                self.grid.number[corner] = int(self._homes[home])
+
+    def expect(self, point: FloatArray, action: Any) -> FloatArray:
+        """The change ``(d,)`` that the model expects of an action at a point."""
+        if isinstance(self.model, Displacement):
+            return self.model.predict(np.asarray(action))
+        if action < 0:
+            return np.zeros_like(point)
+        changes = self.model.predict(point[None], np.array([action]))
+        return np.asarray(changes[0])
+
+    def fails(self, point: FloatArray, action: Any) -> bool:
+        """Whether the data show that an action fails at this very place."""
+        aim = self._find_aims(
+            self.expect(point, action)[None] / self.step, np.array([action])
+        )
+        return self.failures.fails(point / self.step, aim[0])
+
+    def record_failures(
+        self,
+        points: FloatArray,
+        expected: FloatArray,
+        change: FloatArray,
+        action: NDArray[Any],
+    ) -> None:
+        """Keep which steps did not go as the model expects."""
+        progress, is_aimed = measure_progress(expected, change, self.step)
+        # A jump did lead somewhere.
+        is_jump = (np.abs(change) > 2.0 * self.step).any(axis=1)
+        has_failed = (progress < 0.5) & ~is_jump
+        aims = self._find_aims(expected / self.step, action)
+        self.failures = Failures(
+            points[is_aimed] / self.step, aims[is_aimed], has_failed[is_aimed]
+        )
+
+    def _find_aims(self, expected: FloatArray, action: NDArray[Any]) -> FloatArray:
+        """What steps aim at: where they should lead, or which action they take."""
+        if self.is_continuous:
+            return expected
+        # Another action is nothing to compare with.
+        return 10.0 * np.asarray(action, dtype=np.float64)[:, None]
+
+
+def make_cells(
+    data: Any,
+    cell_size: ArrayLike | None = None,
+    *,
+    columns: Sequence[int] | None = None,
+    reversible: bool = True,
+) -> Cells:
+    """Sort logged vectors into cells, and count where steps lead.
+
+    Parameters
+    ----------
+    data : object
+        Whatever `Transitions.of` accepts, with vectors as observations; actions may be
+        vectors, too.
+    cell_size : float or array of shape (columns,), default=None
+        Sides of the cells, in the units of the observation. None: the largest size at
+        which a cell's steps predict each other no worse than at the best size.
+    columns : sequence of int, default=None
+        The columns of the observation to use. None: all that ever change.
+    reversible : bool, default=True
+        Where actions are vectors: whether a move that was seen in one direction counts
+        in the other, too.
+
+    Returns
+    -------
+    Cells
+        The table is its ``mdp``.
+    """
+    batch = Transitions.of(data, continuous=True)
+    if len(batch) < 2:
+        raise ValueError(
+            f"data must have at least 2 transitions, got {len(batch)}: record more "
+            "steps"
+        )
+    obs = check_vectors("obs", batch.obs)
+    next_obs = check_vectors("next_obs", batch.next_obs, obs.shape[1])
+    is_continuous = batch.action.ndim > 1 or batch.action.dtype.kind == "f"
+    coordinates = Coordinates(obs, next_obs, columns, has_angles=not is_continuous)
+    before = coordinates.apply(obs)
+    after = coordinates.apply(next_obs)
+    sides = None
+    if cell_size is not None:
+        sides = coordinates.spread(cell_size)
+
+    if is_continuous:
+        action = batch.action
+        if action.ndim == 1:
+            action = action[:, None]
+        action = check_vectors("action", action)
+        cells = _make_from_vectors(
+            coordinates, before, action, after, sides, reversible
+        )
+    else:
+        n_actions = read_spaces(data)[1]
+        if n_actions is None:
+            n_actions = int(batch.action.max()) + 1
+        cells = _make_from_numbers(
+            coordinates, before, batch.action, after, sides, n_actions
+        )
+
+    both = np.concatenate([before, after])
+    number = cells.grid.find(cells.grid.cell(both))
+    centers = mean_rows(both, number, cells.grid.n_states)
+    cells.find_homes(centers)
+    cells.centers = coordinates.invert(centers)
+    nearest = _find_nearest(both, number, centers, cells.size)
+    cells.examples = np.concatenate([obs, next_obs])[nearest]
+    _check_fit(cells)
+    return cells
+
+
+def _find_nearest(
+    points: FloatArray, number: IndexArray, centers: FloatArray, size: FloatArray
+) -> IndexArray:
+    """``(S,)`` the first of the points that are nearest to the centre of each cell."""
+    distance = (((points - centers[number]) / size) ** 2).sum(axis=1)
+    # Near ties are ties, as everywhere.
+    order = np.lexsort((distance.round(9), number))
+    return order[np.unique(number[order], return_index=True)[1]]
+
+
+def _make_from_vectors(
+    coordinates: Coordinates,
+    before: FloatArray,
+    action: FloatArray,
+    after: FloatArray,
+    sides: FloatArray | None,
+    reversible: bool,
+) -> Cells:
+    """The cells of steps whose actions are vectors."""
+    change = after - before
+    step = measure_step(change)
+    model = Displacement(action, change, step)
+    expected = model.predict(action)
+    if sides is None:
+        outcomes = _read_progress(before, after, expected, step, reversible)
+        sides = choose_common_multiple(outcomes)
+
+    grid = Grid(np.concatenate([before, after]), sides)
+    mdp, targets = count_moves(grid, before, before + expected, after, step, reversible)
+    cells = Cells(coordinates, grid, step, mdp)
+    cells.is_continuous = True
+    cells.model = model
+    cells.targets = targets
+    cells.fit = measure_fit(expected, change, step)
+
+    cells.record_failures(before, expected, change, action)
+    return cells
+
+
+def _make_from_numbers(
+    coordinates: Coordinates,
+    before: FloatArray,
+    action: IndexArray,
+    after: FloatArray,
+    sides: FloatArray | None,
+    n_actions: int,
+) -> Cells:
+    """The cells of steps whose actions are numbered."""
+    change = after - before
+    step = measure_step(change)
+    model = ActionEffects(before, action, change, step, n_actions)
+    expected = model.predict(before, action)
+    if sides is None:
+        sides = choose_multiples(_read_changes(before, action, change, step))
+
+    grid = Grid(np.concatenate([before, after]), sides)
+    fit = measure_fit(expected, change, step)
+    trusted = model if fit.explained > 0.5 else None
+    mdp = count_actions(grid, before, action, after, n_actions, trusted)
+    cells = Cells(coordinates, grid, step, mdp)
+    cells.is_continuous = False
+    cells.model = model
+    cells.fit = fit
+
+    # A model that explains little does not know what a failure is.
+    if trusted is not None:
+        cells.record_failures(before, expected, change, action)
+    return cells
+
+
+def _read_progress(
+    before: FloatArray,
+    after: FloatArray,
+    expected: FloatArray,
+    step: FloatArray,
+    reversible: bool,
+    most: int = 200_000,
+) -> Outcomes:
+    """Which part of what steps aimed at they reached, of at most so many steps."""
+    rows = _sample_rows(len(before), most)
+    before = before[rows]
+    after = after[rows]
+    expected = expected[rows]
+    progress, is_aimed = measure_progress(expected, after - before, step)
+    direction = find_directions(expected, step)
+
+    points = [before[is_aimed]]
+    label = [direction[is_aimed]]
+    outcome = [progress[is_aimed]]
+    if reversible:
+        # A step that succeeded counts as one back, too, as it does in the table. The
+        # number of the opposite direction is the same, counted from the end.
+        goes_back = is_aimed & (progress >= 0.5)
+        points.append(after[goes_back])
+        label.append(3 ** len(step) - 1 - direction[goes_back])
+        outcome.append(np.ones(np.count_nonzero(goes_back)))
+    return Outcomes(
+        points=np.concatenate(points),
+        label=np.concatenate(label),
+        outcome=np.concatenate(outcome)[:, None],
+        step=step,
+        is_steered=np.ones(len(step), dtype=np.bool_),
+        n_asked=len(points[0]),
+    )
+
+
+def _read_changes(
+    points: FloatArray,
+    action: IndexArray,
+    change: FloatArray,
+    step: FloatArray,
+    most: int = 50_000,
+) -> Outcomes:
+    """What numbered actions changed, of at most so many steps."""
+    n_up = (change > 0).sum(axis=0)
+    n_down = (change < 0).sum(axis=0)
+    is_steered = np.minimum(n_up, n_down) > 0.05 * (n_up + n_down)
+    rows = _sample_rows(len(points), most)
+    return Outcomes(
+        points=points[rows],
+        label=action[rows],
+        outcome=change[rows] / step,
+        step=step,
+        is_steered=is_steered,
+        n_asked=len(rows),
+    )
+
+
+def _sample_rows(n_rows: int, most: int) -> IndexArray:
+    """At most so many rows, at even distances."""
+    return np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.intp)
+
+
+def _check_fit(cells: Cells, least: float = 0.5) -> None:
+    """Warn where actions are vectors and the model of them explains little."""
+    if cells.is_continuous and cells.fit.explained < least:
+        warnings.warn(
+            f"the model of actions explains {cells.fit.explained:.0%} of the movement "
+            "(planner.fit): plans may not hold; keep the columns that actions move "
+            "(columns=[...]), or number the actions",
+            stacklevel=4,
+        )

@@ -1,0 +1,83 @@
+"""The course to a goal: a policy, and what each move is worth."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eigenoptions._ties import find_first_maximum
+from eigenoptions._types import FloatArray, IntegerArray
+from eigenoptions.mdp import MDP
+
+
+class Course:
+    """The way from everywhere to a goal, in a table.
+
+    Parameters
+    ----------
+    mdp : MDP
+        The table.
+    policy : ndarray of int of shape (S,)
+        The move in each state, or TERMINATE.
+    arrival : ndarray of shape (S,)
+        What it is worth to arrive in each state.
+    value : ndarray of shape (S,)
+        What each state is worth: higher is nearer to the goal.
+
+    Attributes
+    ----------
+    policy : list of int
+        As above; a list is faster to look up.
+    """
+
+    def __init__(
+        self,
+        mdp: MDP,
+        policy: IntegerArray,
+        arrival: FloatArray,
+        value: FloatArray,
+    ) -> None:
+        self.policy: list[int] = policy.tolist()
+        self.value = value
+        self._mdp = mdp
+        self._arrival = arrival
+
+    def rank_moves(self, state: int) -> list[int]:
+        """All moves of a state, the best one first; near ties are ties."""
+        n_moves = self._mdp.n_actions
+        first_row = state * n_moves
+        rows = self._mdp.transition[first_row : first_row + n_moves]
+        return rank(rows @ self._arrival)
+
+
+def rank(scores: FloatArray) -> list[int]:
+    """Numbers of the scores, the largest first; of near ties the first."""
+    left = list(range(len(scores)))
+    ranked = []
+    while left:
+        best = int(find_first_maximum(scores[left]))
+        ranked.append(left.pop(best))
+    return ranked
+
+
+def find_most_likely(
+    mdp: MDP, course: Course, state: int, goal: int
+) -> list[int] | None:
+    """States on the most likely way to a goal; None if the course does not arrive."""
+    way = [state]
+    visited = {state}
+    while way[-1] != goal:
+        here = way[-1]
+        if course.policy[here] < 0:
+            return None
+        row = mdp.transition[[here * mdp.n_actions + course.policy[here]]]
+        leads = np.zeros(len(row.indices), dtype=np.bool_)
+        for i, to in enumerate(row.indices.tolist()):
+            goes_on = course.policy[to] >= 0 and to not in visited
+            leads[i] = to == goal or goes_on
+        if not leads.any():
+            return None
+        chances = np.where(leads, row.data, 0.0)
+        following = int(row.indices[find_first_maximum(chances)])
+        way.append(following)
+        visited.add(following)
+    return way

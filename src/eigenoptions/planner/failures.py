@@ -1,0 +1,69 @@
+"""Which actions fail from which very place, by the nearest logged steps."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from eigenoptions._types import BoolArray, FloatArray
+from eigenoptions.planner.grid import Grid
+
+
+class Failures:
+    """Logged steps near those that failed.
+
+    A cell of the table may reach from a free place to one at a wall. Here a step is
+    compared with the logged steps that are nearest to it, in place and in what they
+    aimed at.
+
+    Parameters
+    ----------
+    points : ndarray of shape (N, d)
+        Points before each step, in units of a step.
+    aims : ndarray of shape (N, m)
+        What each step aimed at, in such units that 1 is a large difference.
+    has_failed : ndarray of bool of shape (N,)
+        Whether each step failed.
+    n_nearest : int, default=5
+        How many logged steps are asked.
+    near : float, default=1.0
+        How near they have to be.
+    """
+
+    def __init__(
+        self,
+        points: FloatArray,
+        aims: FloatArray,
+        has_failed: BoolArray,
+        n_nearest: int = 5,
+        near: float = 1.0,
+    ) -> None:
+        self._n_nearest = n_nearest
+        self._near = near
+        self._places: Grid | None = None
+        if not has_failed.any():
+            return
+
+        # Most places are free, and there nobody has to be asked.
+        self._places = Grid(points[has_failed], np.ones(points.shape[1]))
+        is_close = self._places.find(self._places.cell(points)) >= 0
+        steps = np.column_stack([points, aims])[is_close]
+        self._tree = cKDTree(steps)
+        self._has_failed = has_failed[is_close]
+
+    def is_near(self, point: FloatArray) -> bool:
+        """Whether any step failed near a point."""
+        if self._places is None:
+            return False
+        return self._places.corner(point.tolist()) in self._places.number
+
+    def fails(self, point: FloatArray, aim: FloatArray) -> bool:
+        """Whether most of the nearest logged steps failed."""
+        distance, rows = self._tree.query(
+            np.concatenate([point, aim]),
+            k=self._n_nearest,
+            distance_upper_bound=self._near,
+        )
+        rows = rows[np.isfinite(distance)]
+        n_failed = np.count_nonzero(self._has_failed[rows])
+        return bool(2 * n_failed > len(rows))

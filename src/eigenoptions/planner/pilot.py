@@ -1,0 +1,265 @@
+"""What to do at each point: the part of a planner that journeys and places share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from eigenoptions._types import BoolArray, FloatArray
+from eigenoptions._validation import check_int
+from eigenoptions.mdp import MDP
+from eigenoptions.options import TERMINATE
+from eigenoptions.options.purposes import make_goal_purposes
+from eigenoptions.options.solver import choose_actions, solve
+from eigenoptions.planner.cells import Cells
+from eigenoptions.planner.courses import Course, rank
+from eigenoptions.planner.displacement import Displacement
+from eigenoptions.planner.potentials import Potentials
+
+
+class Pilot:
+    """Turns courses in a table into actions at points. It remembers no journey.
+
+    Parameters
+    ----------
+    mdp : MDP
+        The table.
+    cells : Cells or None
+        The cells of the table; None for numbered states.
+    is_seen : ndarray of bool of shape (S,)
+        Which numbered states are in the data.
+    potentials : Potentials
+        What greedy descent climbs.
+    gamma : float
+        Discount per move.
+    greedy : bool
+        Whether courses descend the potential move by move.
+    """
+
+    def __init__(
+        self,
+        mdp: MDP,
+        cells: Cells | None,
+        is_seen: BoolArray,
+        potentials: Potentials,
+        gamma: float,
+        greedy: bool,
+    ) -> None:
+        self.mdp = mdp
+        self._cells = cells
+        self._is_seen = is_seen
+        self._potentials = potentials
+        self._gamma = gamma
+        self._greedy = greedy
+        self._courses: dict[int, Course] = {}
+
+    # Where things are
+
+    def locate(self, obs: Any) -> tuple[FloatArray, int]:
+        """The coordinates of an observation, and its state."""
+        if self._cells is not None:
+            point = self._cells.coordinates.read(obs)
+            return point, self._cells.locate(point, obs)
+        state = check_int("state", obs, 0, self.mdp.n_states - 1)
+        if not self._is_seen[state]:
+            raise ValueError(
+                f"state {state} is not in the data: record transitions there"
+            )
+        return _NOWHERE, state
+
+    def is_at(
+        self, point: FloatArray, state: int, goal_point: FloatArray, goal_state: int
+    ) -> bool:
+        """Whether a point is at a goal."""
+        if self._cells is None or not self._cells.is_continuous:
+            return state == goal_state
+        distance = np.abs(point - goal_point) / self._cells.step
+        return bool(distance.max() <= 1.0)
+
+    # What to do
+
+    def decide(
+        self,
+        course: Course,
+        point: FloatArray,
+        state: int,
+        goal_point: FloatArray,
+        last: int,
+        obs: Any,
+    ) -> tuple[int, Any]:
+        """The move of a course at a point, and the action that makes it.
+
+        The move is TERMINATE in the goal's own cell.
+        """
+        move = course.policy[state]
+        cells = self._cells
+        is_continuous = cells is not None and cells.is_continuous
+        if state == last and not is_continuous:
+            return TERMINATE, TERMINATE
+        if is_continuous and self._is_beside(point, goal_point, state, last):
+            move = TERMINATE
+            action = self._aim(point, goal_point, None)
+        elif move == TERMINATE:
+            return TERMINATE, self._stay(point, obs)
+        else:
+            action = self.make_action(point, state, move)
+
+        if cells is not None and cells.failures.is_near(point / cells.step):
+            return self._avoid(cells, course, point, state, move, action)
+        return move, action
+
+    def _is_beside(
+        self, point: FloatArray, goal_point: FloatArray, state: int, last: int
+    ) -> bool:
+        """Whether to go straight to a goal: it is in the same cell, or one step away.
+
+        A point that is a little beside the goal may lie in another cell.
+        """
+        if state == last:
+            return True
+        assert self._cells is not None
+        columns = zip(
+            point.tolist(), goal_point.tolist(), self._cells.step_list, strict=True
+        )
+        return all(abs(x - goal) <= step for x, goal, step in columns)
+
+    def _stay(self, point: FloatArray, obs: Any) -> Any:
+        """What to do where there is no way: greedy descent stays, others raise."""
+        if not self._greedy:
+            raise ValueError(
+                f"the data show no way from {np.round(obs, 3)} to the goal: record "
+                "steps between, or give a larger cell_size"
+            )
+        if self._cells is None or not self._cells.is_continuous:
+            return TERMINATE
+        return self._aim(point, point, None)
+
+    def _avoid(
+        self,
+        cells: Cells,
+        course: Course,
+        point: FloatArray,
+        state: int,
+        move: int,
+        action: Any,
+    ) -> tuple[int, Any]:
+        """The best move that does not fail at this place; the given one if all do."""
+        if not cells.fails(point, action):
+            return move, action
+        if move == TERMINATE:
+            ranked = self.rank_exits(state)
+        else:
+            ranked = course.rank_moves(state)
+        for other in ranked:
+            other_action = self.make_action(point, state, other)
+            if not cells.fails(point, other_action):
+                return other, other_action
+        return move, action
+
+    def make_action(self, point: FloatArray, state: int, move: int) -> Any:
+        """The action that makes a move of the table at a point."""
+        cells = self._cells
+        if cells is None or not cells.is_continuous:
+            return move
+        assert cells.targets is not None
+        target, border = cells.targets[state, move]
+        return self._aim(point, target, border)
+
+    def _aim(
+        self, point: FloatArray, target: FloatArray, border: FloatArray | None
+    ) -> FloatArray:
+        assert self._cells is not None
+        assert isinstance(self._cells.model, Displacement)
+        return self._cells.model.aim(point, target, border)
+
+    def rank_exits(self, state: int) -> list[int]:
+        """Moves of a state, those that most likely leave it first."""
+        n_moves = self.mdp.n_actions
+        rows = self.mdp.transition[state * n_moves : (state + 1) * n_moves]
+        stays = rows[:, [state]].toarray().ravel()
+        return rank(1.0 - stays)
+
+    # Courses
+
+    def find_course(self, goal: int) -> Course:
+        """The course to a state of the table."""
+        course = self._courses.get(goal)
+        if course is None:
+            if self._greedy:
+                course = self._descend(goal)
+            else:
+                course = self._make_course(self.mdp, goal)
+            self._courses[goal] = course
+        return course
+
+    def plan_around(self, goal: int, blocked: set[tuple[int, int]]) -> Course:
+        """The course to a goal if some moves, pairs of state and move, stay put."""
+        table = self.mdp.transition.tolil()
+        for state, move in blocked:
+            row = state * self.mdp.n_actions + move
+            table[row, :] = 0.0
+            table[row, state] = 1.0
+        return self._make_course(MDP(csr_array(table)), goal)
+
+    def _make_course(self, mdp: MDP, goal: int) -> Course:
+        """The course of the option that leads to a goal."""
+        purposes = make_goal_purposes(mdp, [goal])
+        options = solve(mdp, purposes, self._gamma)
+        potential = np.asarray(purposes[0].potential)
+        total = options.value[0] + potential
+        arrival = (1.0 - self._gamma) * potential + self._gamma * total
+        return Course(mdp, options.policy[0], arrival, total)
+
+    def _descend(self, goal: int) -> Course:
+        """The course of greedy descent of the potential."""
+        value = self._potentials.find(goal)
+        is_known = np.isfinite(value)
+        # States without a way are far worse than all others.
+        value = np.maximum(value, 10.0 * value[is_known].min() - 1.0)
+        expected = (self.mdp.transition @ value).reshape(self.mdp.n_states, -1)
+        policy = choose_actions(expected - value[:, None], 1e-9)
+        policy[goal] = TERMINATE
+        return Course(self.mdp, policy, value, value)
+
+    # Progress, for journeys
+
+    def measure_progress(
+        self,
+        point: FloatArray,
+        state: int,
+        move: int,
+        action: Any,
+        next_point: FloatArray,
+        next_state: int,
+    ) -> float | None:
+        """The part of the expected displacement that a step made; None if it jumped."""
+        cells = self._cells
+        if cells is None:
+            if move < 0 or next_state != state:
+                return 1.0
+            row = self.mdp.transition[[state * self.mdp.n_actions + move]]
+            stays = float(row.data[row.indices == state].sum())
+            return 1.0 if stays > 0.5 else 0.0
+
+        moved = (next_point - point) / cells.step
+        if np.abs(moved).max() > 3.0:
+            return None
+        expected = cells.expect(point, action) / cells.step
+        square = float(expected @ expected)
+        if square < 0.01:
+            # Nothing was to move.
+            return 1.0
+        return float(expected @ moved) / square
+
+    def limit_circles(self, patience: int) -> int:
+        """Steps after which a journey that came no nearer goes in circles."""
+        n_steps = 1.0
+        if self._cells is not None:
+            n_steps = float((self._cells.size / self._cells.step).max())
+        return patience * int(8 + 4 * min(n_steps, 10.0))
+
+
+# The coordinates of a numbered state.
+_NOWHERE = np.zeros(0)
