@@ -178,7 +178,7 @@ class Displacement:
         if self._choices is not None:
             return self._choose(displacement)
         if self.has_one_axis:
-            displacement = self._keep_axis(displacement)
+            displacement = self._keep_axis(displacement, near)
             n_steps = self.count_steps(displacement)
         action = self.inverse.dot(displacement) / max(n_steps, 1.0)
         return np.asarray(np.minimum(np.maximum(action, self.low), self.high))
@@ -189,12 +189,21 @@ class Displacement:
         error = (self._choices @ self.B.T - displacement) / self._step
         return np.asarray(self._choices[find_first_maximum(-(error**2).sum(axis=1))])
 
-    def _keep_axis(self, displacement: FloatArray) -> FloatArray:
-        """The part of a displacement that one component of an action makes."""
+    def _keep_axis(self, displacement: FloatArray, near: float) -> FloatArray:
+        """The part of a displacement that one component of an action makes.
+
+        The shorter parts come first: to pass a border where others passed it, one has
+        to stand in front of that place. Parts of less than `near` steps are left.
+        """
         action = self.inverse.dot(displacement)
         limits = np.where(action > 0, self.high, -self.low)
-        sizes = np.abs(action) / np.maximum(limits, 1e-300)
-        component = int(find_first_maximum(sizes))
+        n_steps = np.abs(action) / np.maximum(limits, 1e-300)
+        is_open = n_steps > near
+        if is_open.any():
+            n_steps = np.where(is_open, -n_steps, -np.inf)
+            component = int(n_steps.argmax())
+        else:
+            component = int(n_steps.argmax())
         return np.asarray(self.B[:, component] * action[component])
 
 

@@ -41,21 +41,28 @@ class Failures:
         self._n_nearest = n_nearest
         self._near = near
         self._places: Grid | None = None
+        self._risky: frozenset[tuple[int, ...]] = frozenset()
         if not has_failed.any():
             return
 
         # Most places are free, and there nobody has to be asked.
-        self._places = Grid(points[has_failed], np.ones(points.shape[1]))
-        is_close = self._places.find(self._places.cell(points)) >= 0
-        steps = np.column_stack([points, aims])[is_close]
-        self._tree = cKDTree(steps)
-        self._has_failed = has_failed[is_close]
+        places = Grid(points, np.full(points.shape[1], 0.5))
+        around = np.unique(places.cell(points[has_failed]), axis=0)
+        for axis in np.eye(points.shape[1], dtype=np.int64):
+            around = np.concatenate([around - axis, around, around + axis])
+        around = np.unique(around, axis=0)
+        self._places = places
+        self._risky = frozenset(map(tuple, around.tolist()))
+
+        is_risky = np.isin(places.find(places.cell(points)), places.find(around))
+        self._tree = cKDTree(np.column_stack([points, aims])[is_risky])
+        self._has_failed = has_failed[is_risky]
 
     def is_near(self, point: FloatArray) -> bool:
         """Whether any step failed near a point."""
         if self._places is None:
             return False
-        return self._places.corner(point.tolist()) in self._places.number
+        return self._places.corner(point.tolist()) in self._risky
 
     def fails(self, point: FloatArray, aim: FloatArray) -> bool:
         """Whether most of the nearest logged steps failed."""
