@@ -272,7 +272,8 @@ def _find_targets(
     """``(S, A, 2, d)`` the point to aim at for each move, and one on the border.
 
     A straight line to where others crossed the border, on the way there or back, meets
-    no corner of a wall. Without a crossing, the target is the middle of the cell.
+    no corner of a wall. Without a crossing, the target is where steps ended that slid,
+    or the middle of the cell.
     """
     n_states, n_moves = neighbour.shape
     n_rows = n_states * n_moves
@@ -286,10 +287,16 @@ def _find_targets(
     rows = np.concatenate([row_forth, row_back])
 
     middles = grid.low + (grid.corners[:, None] + moves + 0.5) * grid.size
-    is_seen = np.bincount(rows, minlength=n_rows) > 0
-    is_seen = is_seen.reshape(n_states, n_moves, 1)
+    shape = (n_states, n_moves, 1)
+    is_seen = (np.bincount(rows, minlength=n_rows) > 0).reshape(shape)
     crossings = mean_rows(places, rows, n_rows).reshape(middles.shape)
-    targets = np.where(is_seen, crossings, middles)
+
+    # Steps that slid along a wall arrived, but elsewhere than they aimed at.
+    has_slid = steps.is_aimed & ~has_arrived & (steps.before != steps.after)
+    row_slid = steps.row[has_slid]
+    is_slid = (np.bincount(row_slid, minlength=n_rows) > 0).reshape(shape)
+    ends = mean_rows(steps.next_obs[has_slid], row_slid, n_rows).reshape(middles.shape)
+    targets = np.where(is_seen, crossings, np.where(is_slid, ends, middles))
 
     # A straight line to a diagonal neighbour may lead through a third cell, whose
     # policy leads back: leave the cell where others did. On other moves there is no
