@@ -19,6 +19,7 @@ def check_spaces(
     env: gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any],
     options: Options,
     mapped: bool = False,
+    n_directions: int | None = None,
 ) -> int:
     """Compare the spaces of a (vector) environment with the options.
 
@@ -32,13 +33,17 @@ def check_spaces(
         Those of `OptionsWrapper`.
     mapped : bool, default=False
         Whether options act on something else than observations.
+    n_directions : int, default=None
+        Number of vectors that are the primitive actions; None if they are numbered.
 
     Returns
     -------
     int
         Number of primitive actions.
     """
-    n_actions = count_actions(env)
+    n_actions = n_directions
+    if n_actions is None:
+        n_actions = count_actions(env)
     are_options = hasattr(options, "__len__") and all(
         hasattr(option, "act") for option in options
     )
@@ -51,6 +56,11 @@ def check_spaces(
         raise ValueError("there are no options: discover at least one")
 
     expected = getattr(options, "n_actions", n_actions)
+    if n_directions is not None and isinstance(options, OptionSet):
+        raise ValueError(
+            f"these options choose among Discrete({expected}), but actions of "
+            f"{env_name(env)} are vectors: take planner.places(n) of a Planner"
+        )
     if expected != n_actions:
         raise ValueError(
             f"options of another environment: they choose among {expected} actions, "

@@ -14,7 +14,8 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from numpy.typing import NDArray
+from gymnasium.spaces import Box
+from numpy.typing import ArrayLike, NDArray
 
 from eigenoptions._types import BoolArray
 from eigenoptions._validation import check_float, check_int
@@ -23,7 +24,7 @@ from eigenoptions.envs.families import Key
 from eigenoptions.envs.recognition import Options, StateReader
 from eigenoptions.envs.sources import env_name
 from eigenoptions.options import TERMINATE, Option, OptionSet
-from eigenoptions.options.execution import RunningOption
+from eigenoptions.options.execution import RunningOption, is_end
 from eigenoptions.options.tuning import resolve_exploration
 
 logger = logging.getLogger("eigenoptions")
@@ -42,7 +43,7 @@ class Decision:
     execution : RunningOption, default=None
         The option that runs. None for a primitive action, and for an option that is not
         available, so that a random action takes its place.
-    action : int, default=-1
+    action : int or ndarray, default=-1
         The next primitive action; -1: the decision is complete.
     duration : int, default=0
         Number of primitive steps so far.
@@ -58,7 +59,7 @@ class Decision:
     choice: int = 0
     option: int = -1
     execution: RunningOption | None = None
-    action: int = -1
+    action: Any = -1
     duration: int = 0
     discount: float = 1.0
     discounted: float = 0.0
@@ -68,12 +69,42 @@ class Decision:
     @property
     def is_complete(self) -> bool:
         """Whether the agent decides next."""
-        return self.action < 0
+        return is_end(self.action)
 
     @property
     def is_unavailable(self) -> bool:
         """Whether a random action takes the place of an option."""
         return self.option >= 0 and self.execution is None
+
+
+def read_directions(
+    env: gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any],
+    directions: ArrayLike | None,
+) -> NDArray[Any] | None:
+    """Vectors ``(n, ...)`` that are the primitive actions; None if they are numbered.
+
+    Where actions are vectors and there are no directions, n is 0.
+    """
+    space = env.action_space
+    is_box = isinstance(env, gym.Env) and isinstance(space, Box)
+    if not is_box:
+        if directions is not None:
+            raise ValueError(
+                f"directions are vectors, but actions of this environment are {space}: "
+                "leave them out"
+            )
+        return None
+    shape: tuple[int, ...] = space.shape or ()
+    if directions is None:
+        return np.zeros((0, *shape), dtype=space.dtype)
+    vectors = np.asarray(directions, dtype=space.dtype)
+    is_inside = vectors.shape[1:] == shape and all(map(space.contains, vectors))
+    if not is_inside:
+        raise ValueError(
+            f"directions must be rows of actions in {space}, got shape "
+            f"{vectors.shape}: clip them to its bounds"
+        )
+    return vectors
 
 
 class DecisionMaker:
@@ -92,12 +123,23 @@ class DecisionMaker:
         max_duration: int,
         option_chance: float | str | None,
         stop_chance: float,
+        directions: ArrayLike | None = None,
     ) -> None:
         """Check and keep the settings, which are those of `OptionsWrapper`."""
         options = gather_options(options)
+        self._vectors: Any = env.action_space
+        self._directions = read_directions(env, directions)
+        n_directions = None
+        if self._directions is not None:
+            n_directions = len(self._directions)
+            if option_chance == "auto" and n_directions == 0:
+                # There is nothing else to sample.
+                option_chance = None
         self.gamma = check_float("gamma", gamma, above=0, maximum=1)
         self.max_duration = check_int("max_duration", max_duration)
-        self.n_primitive = check_spaces(env, options, mapped=state is not None)
+        self.n_primitive = check_spaces(
+            env, options, mapped=state is not None, n_directions=n_directions
+        )
         self.options = options
         self.state = state
 
@@ -144,15 +186,28 @@ class DecisionMaker:
         """
         option = choice - self.n_primitive
         if option < 0:
-            return Decision(choice, action=choice)
+            return Decision(choice, action=self._find_primitive(choice))
 
         stop_chance = self.stop_chance if is_sampled else 0.0
         execution = RunningOption(self._policies[option], self._rng, stop_chance)
         action = self._act(execution, option_input, option_action)
-        if action < 0:
-            random_action = int(self._rng.integers(self.n_primitive))
-            return Decision(choice, option, action=random_action)
+        if is_end(action):
+            return Decision(choice, option, action=self._draw_primitive())
         return Decision(choice, option, execution, action)
+
+    def _find_primitive(self, choice: int) -> Any:
+        """The environment's action of a primitive choice."""
+        if self._directions is None:
+            return choice
+        return self._directions[choice]
+
+    def _draw_primitive(self) -> Any:
+        """A random primitive action, in place of an option that is not available."""
+        if self.n_primitive > 0:
+            return self._find_primitive(int(self._rng.integers(self.n_primitive)))
+        space = self._vectors
+        drawn = self._rng.uniform(space.low, space.high)
+        return drawn.astype(space.dtype)
 
     def _advance_decision(
         self,
@@ -187,14 +242,14 @@ class DecisionMaker:
         action = self._act(execution, option_input, option_action)
         # The option has counted the action that it has just chosen.
         is_too_long = execution.steps > self.max_duration
-        if action >= 0 and is_too_long:
+        if is_too_long and not is_end(action):
             decision.option_truncated = True
         else:
             decision.action = action
 
     def _act(
         self, execution: RunningOption, option_input: Any, option_action: int | None
-    ) -> int:
+    ) -> Any:
         """Return the next action of an option, or TERMINATE."""
         # A table of part of an environment has no options in the other states.
         if self._reader.mdp is not None and option_input < 0:

@@ -42,7 +42,7 @@ class OptionSamples:
         self, n_primitive: int, n_options: int, option_chance: float | None
     ) -> int:
         """Check and keep the arguments; return the number of choices."""
-        self.n_primitive = check_int("n_primitive", n_primitive)
+        self.n_primitive = check_int("n_primitive", n_primitive, 0)
         self.option_chance = option_chance
         if option_chance is not None:
             self.option_chance = check_float(

@@ -16,9 +16,9 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Dict, Discrete
 from gymnasium.utils import RecordConstructorArgs
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from eigenoptions._types import IntegerArray
+from eigenoptions._types import BoolArray
 from eigenoptions._validation import check_choice, check_int
 from eigenoptions.envs.decisions import Decision, DecisionMaker
 from eigenoptions.envs.exploring_spaces import ExploringSpace
@@ -27,6 +27,7 @@ from eigenoptions.envs.recognition import Options
 from eigenoptions.envs.sources import reset_env, step_env
 from eigenoptions.envs.spaces import OptionsSpace
 from eigenoptions.options import Option, OptionSet
+from eigenoptions.options.execution import is_end
 
 
 class PrimitiveStep(NamedTuple):
@@ -114,6 +115,11 @@ class OptionsWrapper(
     record_steps : bool, default=False
         Whether to return the primitive steps inside an option too, as a list of
         `PrimitiveStep` in ``info["steps"]``: data for intra-option learning.
+    directions : array of shape (n_primitive, ...), default=None
+        Where actions are vectors (`Box`): some of them, which are the primitive
+        actions. None: the options are the only choices, and where one is not available
+        a random vector takes its place. ``planner.places(n)`` of a `Planner` gives
+        options that act by vectors.
 
     Notes
     -----
@@ -149,6 +155,7 @@ class OptionsWrapper(
         option_chance: float | str | None = "auto",
         stop_chance: float = 0.0,
         record_steps: bool = False,
+        directions: ArrayLike | None = None,
     ) -> None:
         # Gymnasium rebuilds the wrapper from these.
         RecordConstructorArgs.__init__(
@@ -163,6 +170,7 @@ class OptionsWrapper(
             option_chance=option_chance,
             stop_chance=stop_chance,
             record_steps=record_steps,
+            directions=directions,
         )
         gym.Wrapper.__init__(self, env)
         self._set_options(
@@ -174,6 +182,7 @@ class OptionsWrapper(
             max_duration,
             option_chance,
             stop_chance,
+            directions,
         )
         options = self.options
         self.mode = check_choice("mode", mode, ("call-and-return", "step"))
@@ -225,7 +234,7 @@ class OptionsWrapper(
         steps: list[PrimitiveStep] = []
         while True:
             terminated, truncated, info = self._take_primitive_step(decision, steps)
-            if decision.action < 0 or self.mode == "step":
+            if decision.is_complete or self.mode == "step":
                 break
         self._decision = decision
 
@@ -244,7 +253,7 @@ class OptionsWrapper(
 
     def _begin_or_continue(self, action: int) -> Decision:
         """Return the decision of an action, or the one that runs on in mode "step"."""
-        if self._decision.action >= 0:
+        if not self._decision.is_complete:
             # What comes of an option is told step by step.
             return replace(
                 self._decision,
@@ -303,7 +312,7 @@ class OptionsWrapper(
 
     def _update_mask(self, info: dict[str, Any]) -> None:
         """Find the mask of the present choices, and add it to an info."""
-        if self._decision.action < 0:
+        if self._decision.is_complete:
             self._mask = self._make_mask(info)
         else:
             self._mask = np.zeros(self._space.n, dtype=np.int8)
@@ -319,17 +328,17 @@ class OptionsWrapper(
             mask = self._masks[self._input].copy()
         else:
             mask = self._masks[-1].copy()
-            mask[self.n_primitive :] = self._choose_option_actions() >= 0
+            mask[self.n_primitive :] = self._find_available()
 
         own_mask = info.get("action_mask")
         if own_mask is not None and len(own_mask) == self.n_primitive:
             mask[: self.n_primitive] = own_mask
         return mask
 
-    def _choose_option_actions(self) -> IntegerArray:
-        """Return the action of each option that is not one of a table."""
+    def _find_available(self) -> BoolArray:
+        """Return which options are available, of those that are not of a table."""
         if hasattr(self.options, "choices"):
             # All at once: they share the features, or the look-ahead.
-            actions: IntegerArray = self.options.choices(self._input)
-            return actions
-        return np.array([policy.act(self._input) for policy in self._policies])
+            return np.asarray(self.options.choices(self._input) >= 0)
+        actions = [policy.act(self._input) for policy in self._policies]
+        return np.array([not is_end(action) for action in actions])

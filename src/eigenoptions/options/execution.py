@@ -10,6 +10,17 @@ from eigenoptions._types import ActsOnObservations
 from eigenoptions.options.records import TERMINATE
 
 
+def is_end(action: Any) -> bool:
+    """Whether what an option returned is TERMINATE; actions may be vectors.
+
+    >>> is_end(TERMINATE), is_end(2), is_end(np.array([-1.0, 0.5]))
+    (True, False, False)
+    """
+    if isinstance(action, int):
+        return action < 0
+    return bool(np.ndim(action) == 0 and action < 0)
+
+
 class RunningOption:
     """One execution of an option, from its start to its end.
 
@@ -56,15 +67,17 @@ class RunningOption:
         self._highest = -np.inf
         self._steps_since_highest = 0
 
-    def act(self, obs: Any, action: int | None = None) -> int:
+    def act(self, obs: Any, action: Any = None) -> Any:
         """Return the action at an observation, or TERMINATE; call it once per step.
 
         If you know the action of the option's policy already, pass it as `action`.
         """
         if action is None:
-            action = int(self._option.act(obs))
-        if action == TERMINATE:
+            action = self._option.act(obs)
+        if is_end(action):
             return TERMINATE
+        if np.ndim(action) == 0:
+            action = int(action)
         if self._patience is not None and self._is_impatient(obs, self._patience):
             return TERMINATE
         # An option takes at least one step.

@@ -119,18 +119,25 @@ class Cells:
 
     def locate(self, point: FloatArray, obs: Any) -> int:
         """As `state`, of an observation that was read."""
+        state = self.find(point)
+        if state < 0:
+            distance, home = self._tree.query(point / self.grid.size)
+            nearest = self._tree.data[home] * self.grid.size
+            length = float(np.linalg.norm(nearest - point))
+            raise ValueError(
+                f"{np.round(obs, 3)} is {distance:.1f} cells away from the data, a "
+                f"distance of {length:.3g}: choose a place in them, or give a larger "
+                "cell_size"
+            )
+        return state
+
+    def find(self, point: FloatArray) -> int:
+        """The cell of a point, or one that is near; -1 if it is far from the data."""
         state = self.grid.number.get(self.grid.corner(point.tolist()), -1)
         if state < 0:
             distance, home = self._tree.query(point / self.grid.size)
-            if distance > self._near:
-                nearest = self._tree.data[home] * self.grid.size
-                length = float(np.linalg.norm(nearest - point))
-                raise ValueError(
-                    f"{np.round(obs, 3)} is {distance:.1f} cells away from the "
-                    f"data, a distance of {length:.3g}: choose a place in them, or "
-                    "give a larger cell_size"
-                )
-            state = int(self._homes[home])
+            if distance <= self._near:
+                state = int(self._homes[home])
         return state
 
     def find_homes(self, centers: FloatArray) -> None:

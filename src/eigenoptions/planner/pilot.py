@@ -69,6 +69,13 @@ class Pilot:
             )
         return _NOWHERE, state
 
+    def find(self, obs: Any) -> tuple[FloatArray, int]:
+        """As `locate`; the state is -1 where there are no data."""
+        if self._cells is None:
+            return self.locate(obs)
+        point = self._cells.coordinates.read(obs)
+        return point, self._cells.find(point)
+
     def is_at(
         self, point: FloatArray, state: int, goal_point: FloatArray, goal_state: int
     ) -> bool:

@@ -13,8 +13,8 @@ from eigenoptions.planner.pilot import Pilot
 class Place:
     """The option to go to a place; ``planner.places(n)`` makes them.
 
-    It ends at the place, where the data show no way, and after `patience` steps in
-    which it came no nearer.
+    It ends at the place, where the data show no way or end, and after `patience` steps
+    in which it came no nearer.
 
     Parameters
     ----------
@@ -41,7 +41,10 @@ class Place:
 
     def act(self, obs: Any) -> Any:
         """The action at an observation, or TERMINATE."""
-        point, state = self._pilot.locate(obs)
+        point, state = self._pilot.find(obs)
+        if state < 0:
+            # Outside of the data nothing is known.
+            return TERMINATE
         if self._pilot.is_at(point, state, self._point, self._state):
             return TERMINATE
         has_no_way = self._course.policy[state] == TERMINATE
@@ -53,7 +56,8 @@ class Place:
 
     def potential(self, obs: Any) -> float:
         """What an observation is worth: 1 at the place, less far away."""
-        return float(self._course.value[self._pilot.locate(obs)[1]])
+        state = self._pilot.find(obs)[1]
+        return float(self._course.value[state])
 
     def __repr__(self) -> str:
         return f"Place({self.label})"
