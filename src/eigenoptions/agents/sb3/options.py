@@ -304,6 +304,9 @@ def prefer_actions(agent: BaseAlgorithm, option_chance: float = 0.05) -> None:
             "the agent's action space has no options: wrap its environment in "
             "OptionsWrapper"
         )
+    if n_primitive == 0:
+        # Where actions are vectors, options may be the only choices.
+        return
 
     if hasattr(agent, "q_net") and hasattr(agent, "q_net_target"):
         _set_option_values_to_mean(agent.q_net, n_primitive)
