@@ -15,6 +15,7 @@ from scipy.sparse import coo_array, csr_array, csr_matrix
 import eigenoptions as eo
 from eigenoptions._validation import readonly
 from eigenoptions.mdp import distance, reachable
+from eigenoptions.mdp.graphs import Relay
 from eigenoptions.mdp.mazes import perfect_map, rooms_map
 
 FOUR_ROOMS = """\
@@ -408,6 +409,109 @@ def test_from_graph_keeps_labels_weights_and_coordinates():
     grid = eo.from_graph(nx.grid_2d_graph(3, 4))
     assert eo.graph(grid).nnz == eo.graph(eo.maze("open:3x4")).nnz
     assert grid.coords.tolist() == eo.maze("open:3x4").coords.tolist()
+
+
+def test_lengths_of_edges_are_distances():
+    roads = nx.Graph()
+    roads.add_edge("home", "shop", km=1.0)
+    roads.add_edge("shop", "work", km=2.0)
+    roads.add_edge("work", "home", km=8.0)
+    mdp = eo.from_graph(roads, length="km")
+    W = eo.graph(mdp)
+    number = mdp.find_state
+    assert W[number("home"), number("shop")] == pytest.approx(2.0)
+    assert W[number("work"), number("home")] == pytest.approx(0.25)
+
+    listed = [(u, v, km) for u, v, km in roads.edges(data="km")]
+    assert abs(eo.graph(eo.from_graph(listed, length=True)) - W).max() < 1e-12
+
+    roads.add_edge("home", "lake")
+    with pytest.raises(ValueError, match="lake"):
+        eo.from_graph(roads, length="km")
+    with pytest.raises(ValueError, match="> 0"):
+        eo.from_graph([("a", "b", 0.0)], length=True)
+    with pytest.raises(ValueError, match="length=True"):
+        eo.from_graph(csr_array(TABLE), length="km")
+
+
+def test_discover_takes_graphs_and_names_of_nodes():
+    rooms = nx.relabel_nodes(nx.barbell_graph(5, 3), "room {}".format)
+    options = eo.discover(rooms, n_options=2)
+    mdp = options.mdp
+    path = options.follow("e2+", "room 12")
+    assert mdp.states[path[0]] == "room 12"
+    assert options["e2+"].act("room 12") == options.policy[0, path[0]]
+    assert options.choices("room 12").tolist() == options.policy[:, path[0]].tolist()
+
+    task = mdp.with_task(start="room 0", goal="room 12")
+    assert (task.start, task.goal) == (mdp.find_state("room 0"), path[0])
+    with pytest.raises(IndexError, match="did you mean 'room 1'"):
+        mdp.with_task(goal="room_1")
+
+    weights = nx.to_scipy_sparse_array(rooms, format="csr")
+    assert eo.discover(weights, n_options=2).policy.shape == options.policy.shape
+
+
+def test_an_integer_that_is_name_and_number_is_asked_back():
+    path = eo.from_graph([(1, 2), (2, 3)])
+    with pytest.raises(ValueError, match="name of state number 0, and the number of"):
+        path.with_task(goal=1)
+    assert path.find_state(3) == 2
+    assert eo.from_graph([(0, 1), (1, 2)]).find_state(1) == 1
+
+
+def test_positions_of_nodes_are_kept_and_drawn(tmp_path):
+    places = nx.random_geometric_graph(12, 0.5, seed=3)
+    options = eo.discover(places, n_options=2)
+    expected = [places.nodes[node]["pos"] for node in places]
+    np.testing.assert_allclose(options.mdp.positions, expected)
+    options.save(tmp_path / "o.safetensors")
+    loaded = eo.load_options(tmp_path / "o.safetensors")
+    np.testing.assert_array_equal(loaded.mdp.positions, options.mdp.positions)
+    assert len(eo.plots.plot_options(loaded).axes) == 2
+    spectrum = eo.spectrum(eo.graph(loaded.mdp), k=3)
+    assert eo.plots.plot_eigenvectors(loaded.mdp, spectrum).axes
+
+    ring = nx.cycle_graph(6)
+    layout = nx.circular_layout(ring)
+    assert eo.from_graph(ring, pos=layout).positions.shape == (6, 2)
+    with pytest.raises(ValueError, match="5 is missing"):
+        eo.from_graph(ring, pos={i: layout[i] for i in range(5)})
+    with pytest.raises(ValueError, match="positions"):
+        eo.MDP(TABLE, positions=np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_hubs_choose_through_relays(directed, caplog):
+    """Relays that are merged with their hub give the graph itself."""
+    web = nx.barabasi_albert_graph(60, 2, seed=1)
+    if directed:
+        web = nx.DiGraph(web)
+        web.remove_edges_from(list(web.edges)[::5])
+    web = nx.relabel_nodes(web, str)
+    mdp = eo.from_graph(web, max_actions=5)
+    assert mdp.n_actions <= 5
+    assert "max_actions" in caplog.text
+
+    relays = [state for state in mdp.states if isinstance(state, Relay)]
+    assert relays
+    hub = [mdp.find_state(getattr(state, "hub", state)) for state in mdp.states]
+    moves = {
+        (hub[state], hub[after])
+        for state, row in enumerate(mdp.successors.tolist())
+        for after in row
+    }
+    number = mdp.find_state
+    edges = {(number(u), number(v)) for u, v in web.edges}
+    if not directed:
+        edges |= {(v, u) for u, v in edges}
+    assert {(u, v) for u, v in moves if u != v} == edges
+
+
+def test_a_hub_of_20_000_neighbours_needs_little_memory():
+    mdp = eo.from_graph(nx.star_graph(20_000))
+    assert mdp.n_states * mdp.n_actions < 2e6
+    assert distance(mdp, 1, 20_000) <= 8
 
 
 def test_from_graph_directed_edges_lead_one_way():

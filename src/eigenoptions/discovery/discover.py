@@ -60,10 +60,11 @@ def discover(
     Parameters
     ----------
     source : object
-        An `MDP`; whatever `maze` accepts (a name, the text of a map, a path); a
-        Gymnasium environment, its id or a function that creates it; what `explore`
-        found; or whatever `Transitions.of` accepts (arrays, dicts, replay buffers,
-        Minari data sets).
+        An `MDP`; whatever `maze` accepts (a name, the text of a map, a path); a graph
+        of networkx or a sparse matrix of weights, as in `from_graph`; a Gymnasium
+        environment, its id or a function that creates it; what `explore` found; or
+        whatever `Transitions.of` accepts (arrays, lists of steps or episodes, data
+        frames, replay buffers, Minari data sets).
 
         A finite environment is read exactly: from its table, or by a search of its
         states if it is deterministic (of one with more than 20,000 states and Dict

@@ -29,7 +29,8 @@ from eigenoptions.envs.sources import (
     env_name,
     make_env,
 )
-from eigenoptions.mdp import MDP, maze
+from eigenoptions.mdp import MDP, from_graph, maze
+from eigenoptions.mdp.graphs import is_graph
 
 logger = logging.getLogger("eigenoptions")
 
@@ -60,6 +61,8 @@ def read_source(source: Any, request: Request) -> ReadSource:
     """Read whatever `discover` accepts as its source."""
     if isinstance(source, str | Path) and not is_environment_id(source):
         source = maze(source, rng=request.rng)
+    if is_graph(source):
+        source = from_graph(source)
 
     # What is a table already, unless the caller wants samples.
     wants_samples = "steps" in request.settings or "features" in request.settings

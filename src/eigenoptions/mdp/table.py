@@ -40,6 +40,8 @@ class MDP(Record):
         Row ``s * A + a`` is the distribution p(. | s, a). It is copied and checked.
     coords : ndarray of int of shape (S, 2), default=None
         Row and column of each state, for pictures.
+    positions : ndarray of shape (S, 2), default=None
+        Where the nodes of a graph are drawn: x and y.
     start : int, default=None
         State in which a task begins.
     goal : int, default=None
@@ -68,6 +70,7 @@ class MDP(Record):
     transition: csr_array
     _: KW_ONLY
     coords: NDArray[np.int_] | None = None
+    positions: FloatArray | None = None
     start: int | None = None
     goal: int | None = None
     reward: FloatArray | None = None
@@ -84,6 +87,8 @@ class MDP(Record):
         checked: dict[str, Any] = {"transition": table}
         if self.coords is not None:
             checked["coords"] = _check_coords(self.coords, n_states)
+        if self.positions is not None:
+            checked["positions"] = _check_positions(self.positions, n_states)
         if self.reward is not None:
             checked["reward"] = _check_reward(self.reward, n_states, n_rows)
         if self.start is not None:
@@ -308,7 +313,7 @@ class MDP(Record):
             if number not in (-1, state):
                 raise ValueError(
                     f"{state} is the name of state number {number}, and the number of "
-                    f"state {self.states[state]!r}: use names that are no integers"
+                    f"state {self.states[int(state)]!r}: use names that are no integers"
                 )
             return int(state)
         if number < 0:
@@ -449,6 +454,17 @@ def _check_coords(coords: Any, n_states: int) -> NDArray[np.int_]:
         raise ValueError(
             f"coords must be integers ({n_states}, 2), "
             f"got {checked.dtype} {checked.shape}"
+        )
+    return checked
+
+
+def _check_positions(positions: Any, n_states: int) -> FloatArray:
+    """Read-only positions ``(S, 2)`` of nodes."""
+    checked = readonly(positions, np.float64)
+    if checked.shape != (n_states, 2) or not np.isfinite(checked).all():
+        raise ValueError(
+            f"positions must be finite numbers ({n_states}, 2), got shape "
+            f"{checked.shape}"
         )
     return checked
 

@@ -565,6 +565,8 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
         }
         if mdp.coords is not None:
             arrays["mdp.coords"] = mdp.coords
+        if mdp.positions is not None:
+            arrays["mdp.positions"] = mdp.positions
         if mdp.reward is not None:
             arrays["mdp.reward"] = mdp.reward
 

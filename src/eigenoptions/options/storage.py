@@ -118,7 +118,11 @@ def _make_mdp(header: dict[str, Any], arrays: Arrays) -> MDP:
     if coords is not None and np.abs(coords.astype(float)).max() > 2**31:
         raise ValueError("coords must be below 2^31")
 
-    fields: dict[str, Any] = {"coords": coords, "reward": arrays.get("mdp.reward")}
+    fields: dict[str, Any] = {
+        "coords": coords,
+        "positions": arrays.get("mdp.positions"),
+        "reward": arrays.get("mdp.reward"),
+    }
     if "mdp.weights.data" in arrays:
         fields["weights"] = _make_csr("mdp.weights", arrays, n_states)
     if "mdp.states" in arrays:

@@ -26,6 +26,7 @@ from eigenoptions.plots.maps import (
     draw_values,
     make_caption,
 )
+from eigenoptions.plots.nodes import has_positions
 from eigenoptions.plots.style import STYLE, make_line_style
 from eigenoptions.spectra import Spectrum
 
@@ -257,6 +258,8 @@ def _measure_shape(mdp: MDP) -> float:
 
 def _explain_options(options: OptionSet) -> str:
     """Explanation of the rings and digits on the maps, if there are any."""
+    if has_positions(options.mdp):
+        return options.mdp.legend
     glyphs: set[str] = set()
     for policy in options.policy:
         moves = compute_moves(options.mdp, policy)

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
 from matplotlib.colors import Colormap, to_rgb
 from matplotlib.image import AxesImage
 from matplotlib.patheffects import withStroke
@@ -29,6 +30,7 @@ from eigenoptions._text import find_moves
 from eigenoptions._types import BoolArray, FloatArray
 from eigenoptions.mdp import MDP, MOVES
 from eigenoptions.options import Option, OptionSet
+from eigenoptions.plots.nodes import draw_node_policy, draw_node_values, has_positions
 from eigenoptions.plots.style import read_colormap
 
 _Number = TypeVar("_Number", bound=np.generic)
@@ -82,8 +84,8 @@ def draw_values(
     limits: tuple[float, float] | None = None,
     colorbar: str | None = None,
     cmap: str | Colormap | None = None,
-) -> AxesImage:
-    """Draw one number per state as a heat map.
+) -> AxesImage | PathCollection:
+    """Draw one number per state as a heat map, or as colours of the nodes of a graph.
 
     The numbers are proto-value functions, hitting times or counts of visits, for
     example.
@@ -109,8 +111,8 @@ def draw_values(
 
     Returns
     -------
-    AxesImage
-        The image, for a colour bar of your own.
+    AxesImage or PathCollection
+        The image, or the nodes, for a colour bar of your own.
 
     Examples
     --------
@@ -120,15 +122,20 @@ def draw_values(
     >>> draw_values(ax, eo.maze("S.G"), [-1.0, 0.0, 1.0]).get_clim()
     (-1.0, 1.0)
     """
-    cells = _read_cells(mdp)
-    numbers = _read_numbers("values", values, len(cells)).astype(np.float64)
+    n_states = mdp.n_states if isinstance(mdp, MDP) else len(_read_cells(mdp))
+    numbers = _read_numbers("values", values, n_states).astype(np.float64)
     if limits is None:
         limits = _find_limits(numbers, signed)
 
     low, high = limits
     colors = read_colormap(cmap, signed).with_extremes(bad=PRINTED_WALL)
-    pixels = np.ma.masked_invalid(_to_grid(cells, numbers, wall=np.nan))
-    image = _draw_image(ax, cells, pixels, cmap=colors, vmin=low, vmax=high)
+    image: AxesImage | PathCollection
+    if has_positions(mdp):
+        image = draw_node_values(ax, mdp, numbers, limits, colors)
+    else:
+        cells = _read_cells(mdp)
+        pixels = np.ma.masked_invalid(_to_grid(cells, numbers, wall=np.nan))
+        image = _draw_image(ax, cells, pixels, cmap=colors, vmin=low, vmax=high)
 
     if colorbar is not None:
         bar_axes = ax.inset_axes((1.04, 0.0, 0.05, 1.0))
@@ -163,6 +170,12 @@ def draw_policy(ax: Axes, mdp: MDP | ArrayLike, policy: ArrayLike) -> None:
     >>> ax.collections[0].N
     2
     """
+    if has_positions(mdp):
+        n_states = mdp.n_states
+        actions = _read_numbers("policy", policy, n_states).astype(np.int64)
+        draw_node_policy(ax, mdp, actions)
+        return
+
     cells = _read_cells(mdp)
     actions = _read_numbers("policy", policy, len(cells)).astype(np.int64)
     terminates = actions < 0
@@ -228,7 +241,8 @@ def draw_options(
         )
 
     for ax, option in zip(all_axes, options, strict=False):
-        if options.n_states <= _MAX_DETAILED_STATES:
+        is_graph = has_positions(options.mdp)
+        if is_graph or options.n_states <= _MAX_DETAILED_STATES:
             draw_policy(ax, options.mdp, option.policy)
         else:
             _draw_large_option(ax, options.mdp, option, cmap)

@@ -1,0 +1,98 @@
+"""Graphs whose nodes have positions: values and policies on nodes and edges."""
+
+from __future__ import annotations
+
+from typing import TypeGuard
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.colors import Colormap
+
+from eigenoptions._colors import PRINTED_WALL, RED, WHITE
+from eigenoptions._types import FloatArray, IntegerArray
+from eigenoptions.mdp import MDP, graph
+
+
+def has_positions(mdp: object) -> TypeGuard[MDP]:
+    """Whether this is a graph that is drawn by the positions of its nodes."""
+    return isinstance(mdp, MDP) and mdp.coords is None and mdp.positions is not None
+
+
+def draw_node_values(
+    ax: Axes,
+    mdp: MDP,
+    values: FloatArray,
+    limits: tuple[float, float],
+    cmap: Colormap,
+) -> PathCollection:
+    """Draw one number per node as a colour."""
+    places = _prepare_axes(ax, mdp)
+    return ax.scatter(
+        places[:, 0],
+        places[:, 1],
+        s=_choose_size(mdp),
+        c=values,
+        cmap=cmap,
+        vmin=limits[0],
+        vmax=limits[1],
+        edgecolors="#777777",
+        linewidths=0.4,
+        zorder=2,
+    )
+
+
+def draw_node_policy(ax: Axes, mdp: MDP, policy: IntegerArray) -> None:
+    """Draw the action of each node as an arrow along its edge; red nodes terminate."""
+    places = _prepare_axes(ax, mdp)
+    stops = policy < 0
+    colors = np.where(stops, RED, WHITE)
+    ax.scatter(
+        places[:, 0],
+        places[:, 1],
+        s=_choose_size(mdp),
+        c=colors.tolist(),
+        edgecolors="#555555",
+        linewidths=0.5,
+        zorder=2,
+    )
+
+    moving = np.flatnonzero(~stops)
+    after = mdp.most_likely_successors[moving, policy[moving]]
+    # Arrows end before the next node, so that their heads can be seen.
+    moves = 0.7 * (places[after] - places[moving])
+    ax.quiver(
+        places[moving, 0],
+        places[moving, 1],
+        moves[:, 0],
+        moves[:, 1],
+        angles="xy",
+        scale_units="xy",
+        scale=1,
+        width=0.005,
+        headwidth=4,
+        zorder=3,
+    )
+
+
+def _prepare_axes(ax: Axes, mdp: MDP) -> FloatArray:
+    """Draw the edges, hide the frame, and return the positions ``(S, 2)``."""
+    assert mdp.positions is not None
+    places = mdp.positions
+    edges = graph(mdp).tocoo()
+    first, second = edges.coords
+    is_listed_first = first < second
+    ends = np.stack([places[first], places[second]], axis=1)
+    lines = LineCollection(
+        list(ends[is_listed_first]), colors=PRINTED_WALL, linewidths=0.6, zorder=1
+    )
+    ax.add_collection(lines)
+    ax.margins(0.05)
+    ax.set_axis_off()
+    ax.set_aspect("equal", adjustable="datalim")
+    return places
+
+
+def _choose_size(mdp: MDP) -> float:
+    """Area of a node in points: smaller where there are many."""
+    return float(np.clip(1500 / mdp.n_states, 3, 60))
