@@ -9,10 +9,12 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box, Dict, Discrete, Tuple
 
 import eigenoptions as eo
 from eigenoptions.envs import Explorer, MazeEnv
+from eigenoptions.envs.experience import Experience, Rewards
+from eigenoptions.envs.families import find_family
 from eigenoptions.envs.poses import PoseTracker
 from eigenoptions.mdp import MDP
 from eigenoptions.options.growing import GrowingArray
@@ -320,26 +322,177 @@ def test_an_explorer_continues_after_an_exception() -> None:
     assert explorer.found.n_steps == 59
 
 
-def test_an_interrupt_anywhere_leaves_complete_steps(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    explorer = Explorer(FOUR_ROOMS)
-    take_steps(explorer, 30)
-
-    def interrupt(*args: Any, **settings: Any) -> bool:
-        raise KeyboardInterrupt
-
-    # After the step was recorded, and before the table knows of it.
-    with monkeypatch.context() as patch:
-        patch.setattr(GrowingTable, "add_step", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            explorer.step()
-    found = explorer.found
+def check_complete(found: eo.Found) -> None:
+    """Every recorded step is in the table, and every state has been reached."""
     tried = np.zeros((104, 4), dtype=bool)
     tried[found.numbers.obs, found.numbers.action] = True
     assert not (found.untried & tried).any()
+    assert np.array_equal(
+        FOUR_ROOMS.successors[found.numbers.obs, found.numbers.action],
+        found.numbers.next_obs,
+    )
+    assert len(found.observations) == len(found.seen) == (found.first_visit >= 0).sum()
+
+
+# Before a state is known, between a state and its step, and after a step was recorded.
+MOMENTS = [
+    (Experience, "add_state"),
+    (Experience, "add_step"),
+    (Rewards, "add"),
+    (GrowingTable, "add_step"),
+    (Experience, "check_repeats"),
+]
+
+
+def interrupt(*args: Any, **settings: Any) -> Any:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(("owner", "method"), MOMENTS)
+def test_an_interrupt_anywhere_leaves_complete_steps(
+    monkeypatch: pytest.MonkeyPatch, owner: type, method: str
+) -> None:
+    explorer = Explorer(FOUR_ROOMS)
+    exploring = eo.Exploring(MazeEnv(FOUR_ROOMS))
+    envs = gym.make_vec("eigenoptions/FourRooms-v0", num_envs=2)
+    vector = eo.ExploringVector(envs)
+    run_samples(exploring, 30)
+    vector.reset(seed=0)
+    for _ in range(30):
+        explorer.step()
+        vector.step(vector.action_space.sample())
+
+    action = exploring.action_space.sample()
+    actions = vector.action_space.sample()
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, method, interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            explorer.step()
+        with pytest.raises(KeyboardInterrupt):
+            exploring.step(action)
+        with pytest.raises(KeyboardInterrupt):
+            vector.step(actions)
+
+    n_steps = explorer.found.n_steps
+    check_complete(explorer.found)
     explorer.step()
-    assert explorer.found.n_steps == found.n_steps + 1
+    assert explorer.found.n_steps == n_steps + 1
+    for wrapped in (exploring, vector):
+        check_complete(wrapped.found)
+        n_steps = wrapped.found.n_steps
+        # The episode goes on, and the table waits for the next one, or never stopped.
+        wrapped.step(wrapped.action_space.sample())
+        wrapped.reset(seed=0)
+        wrapped.step(wrapped.action_space.sample())
+        check_complete(wrapped.found)
+        assert wrapped.found.n_steps > n_steps
+
+
+def test_an_exception_in_reset_key_or_until_loses_nothing() -> None:
+    class Stubborn(MazeEnv):
+        n_resets = 0
+
+        def reset(self, **arguments: Any) -> Any:
+            self.n_resets += 1
+            if self.n_resets == 3:
+                raise OSError("the simulator is gone")
+            return super().reset(**arguments)
+
+    def fail_late(env: Any, obs: Any) -> int:
+        if obs == 60:
+            raise RuntimeError("this cell has no name")
+        return int(obs)
+
+    def fail(found: eo.Found) -> bool:
+        raise RuntimeError("a mistake")
+
+    settings: list[Any] = [
+        (Stubborn("S..G"), {}),
+        (MazeEnv(FOUR_ROOMS), {"key": fail_late}),
+        (MazeEnv(FOUR_ROOMS), {"until": fail}),
+    ]
+    for env, arguments in settings:
+        with pytest.raises((OSError, RuntimeError)) as caught:
+            eo.explore(env, 1000, **arguments)
+        found = caught.value.found
+        assert found.n_steps > 0
+        assert "known=error.found" in caught.value.__notes__[0]
+
+
+class Boxes(gym.Env[Any, Any]):
+    """A ring of six cells, whose observation is a dict, a tuple or an array."""
+
+    action_space = Discrete(2)
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        cells = Box(0, 5, (2,), np.int64)
+        spaces = {"dict": Dict(cell=cells), "tuple": Tuple([cells]), "array": cells}
+        spaces["floats"] = Box(0.0, 5.0, (2,))
+        self.observation_space = spaces[kind]
+        # Written in place, as fast environments do.
+        dtype = np.float32 if kind == "floats" else np.int64
+        self.memory = np.zeros(2, dtype=dtype)
+
+    def observe(self) -> Any:
+        self.memory[:] = [self.cell, 5 - self.cell]
+        if self.kind == "dict":
+            return {"cell": self.memory}
+        return (self.memory,) if self.kind == "tuple" else self.memory
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.cell = 0
+        return self.observe(), {}
+
+    def step(self, action: int) -> Any:
+        self.cell = (self.cell + (1 if action else -1)) % 6
+        return self.observe(), float(self.cell == 3), False, False, {}
+
+
+@pytest.mark.parametrize("kind", ["dict", "tuple", "array", "floats"])
+def test_every_kind_of_observation_that_repeats(kind: str) -> None:
+    found = eo.explore(Boxes(kind), 200, until="known")
+    assert len(found.seen) == 6
+    assert not found.untried.any()
+    assert len(found.rewarded) == 1
+    # One copy of each observation, though the environment writes in place.
+    first, *_, last = found.transitions.obs
+    assert repr(found.observations[0]) == repr(Boxes(kind).reset()[0])
+    assert repr(first) != repr(last) or found.numbers.obs[-1] == 0
+    wrapped = eo.OptionsWrapper(Boxes(kind), found.option())
+    wrapped.reset(seed=0)
+    assert wrapped.step(2)[1] > 0
+
+
+def test_every_episode_has_the_layout_of_the_seed() -> None:
+    class Witness(gym.Wrapper[Any, Any, Any, Any]):
+        def __init__(self, env: gym.Env[Any, Any]) -> None:
+            super().__init__(env)
+            self.layouts: set[str | None] = set()
+            self.starts: list[Any] = []
+
+        def reset(self, **arguments: Any) -> Any:
+            self.starts.append(arguments)
+            returned = self.env.reset(**arguments)
+            layout = find_family(self.env).identify_layout(self.env.unwrapped)
+            self.layouts.add(layout)
+            return returned
+
+    env = Witness(gym.make("minigrid:MiniGrid-FourRooms-v0", max_episode_steps=20))
+    found = eo.explore(env, 200, seed=3)
+    assert len(env.starts) >= 10
+    assert env.starts == [{"seed": 3}] * len(env.starts)
+    assert env.layouts == {found.about.layout}
+    other = eo.explore("minigrid:MiniGrid-FourRooms-v0", 5, seed=4)
+    assert other.about.layout not in env.layouts
+
+
+@pytest.mark.parametrize("name", ["CartPole-v1", "MountainCar-v0", "Acrobot-v1"])
+def test_continuous_observations_are_refused_within_2000_steps(name: str) -> None:
+    with pytest.raises(ValueError, match=r"% of the observations .* key=") as error:
+        eo.explore(name, 4000)
+    assert error.value.found.n_steps <= 2000  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

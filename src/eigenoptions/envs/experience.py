@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -153,6 +154,15 @@ class Experience:
             self._is_first,
         )
         self.n_steps = 0
+        # Whether an interrupt came in the middle of a change.
+        self.is_torn = False
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Mark what is done inside as a change, which an interrupt may tear."""
+        self.is_torn = True
+        yield
+        self.is_torn = False
 
     def _forget(self) -> None:
         """Begin without states, and with all that is derived from steps."""
@@ -380,6 +390,7 @@ class Experience:
 
     def repair(self) -> None:
         """Derive everything again from the complete steps, after an interrupt."""
+        self.is_torn = False
         log = Log(*(column.copy() for column in self.log))
         n_states = min(len(self.numbers), len(self.observations), len(self.first_visit))
         given_up = self.table.find_given_up()[:n_states]

@@ -40,24 +40,14 @@ class Explorer:
     env : str, gymnasium.Env, callable or MDP
         The environment, its id, a function that makes it, or an `MDP`. Its actions must
         be ``Discrete(n)``, and its states must repeat.
-    key : str or callable, default=None
-        How states are recognised. None: by the observation, and for MiniGrid and BabyAI
-        by their true state. ``"observation"``: also there by the observation, which is
-        the agent's view. ``"pose"``: MiniGrid's pose by dead reckoning, the cell in
-        front and what is carried, from the view and the own actions alone.
-        ``key(env.unwrapped, obs)``: a function to something hashable.
-    seed : int, default=0
-        Seed of `reset`: of every one, if the layout depends on it (MiniGrid), otherwise
-        of the first.
-    rng : int or Generator, default=0
-        Decides between equal actions, and draws what is random in a layout.
-    known : Found, default=None
-        What was found before; the walk continues with it.
+    key, seed, rng, known
+        As in `explore`.
     promise : callable, default=None
         ``promise(obs, action)``: how likely an untried action is to show something new,
         from 0 to 1. None: learned from first tries of each action.
     max_states : int, default=1000000
-        Most states; one observation of each is kept in memory.
+        Most states, of each of which one observation is kept in memory. Beyond it, a
+        step raises ValueError, and what was found stays.
 
     Attributes
     ----------
@@ -249,6 +239,9 @@ def explore(
     -----
     An exception, also that of Ctrl-C, has what was found so far as its attribute
     `found`, and you can continue with ``known=error.found``.
+
+    One observation of each state is kept in memory, of 1,000,000 states at most;
+    `Explorer` takes another limit.
 
     Examples
     --------

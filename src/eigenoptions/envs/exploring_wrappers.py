@@ -89,36 +89,47 @@ class Exploring(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         """What was found so far, as `explore` returns it."""
         if self._experience is None:
             raise gym.error.ResetNeeded("call reset before found")
+        self._recover()
         return self._experience.found
+
+    def _recover(self) -> None:
+        """Return to the complete steps after an interrupt; the next reset goes on."""
+        if self._experience is not None and self._experience.is_torn:
+            self._experience.repair()
+            self._walker = Walker(self._experience, self._rng)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
         obs, info = reset_env(self.env, seed=seed, options=options)
+        self._recover()
         if self._experience is None or self._walker is None:
             about = describe_env(self.env, self._key, _find_seed(self.env, seed))
             self._experience = Experience(about)
             self._walker = Walker(self._experience, self._rng)
         _check_layout(self.env, self._experience)
-        self._walker.begin(self.env, obs)
+        with self._experience.changing():
+            self._walker.begin(self.env, obs)
         return obs, info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take a step, and add it to what was found."""
         if self._walker is None or self._experience is None:
             raise gym.error.ResetNeeded("call reset before step")
+        self._recover()
         obs, reward, terminated, truncated, info = step_env(self.env, action)
         # Some environments go on after the end of an episode; the table does not.
         if self._walker.is_in_episode:
-            self._walker.add(
-                self.env,
-                int(action),
-                obs,
-                float(reward),
-                bool(terminated),
-                bool(truncated),
-            )
+            with self._experience.changing():
+                self._walker.add(
+                    self.env,
+                    int(action),
+                    obs,
+                    float(reward),
+                    bool(terminated),
+                    bool(truncated),
+                )
             self._experience.check_repeats()
         self._n_steps += 1
         self._check_samples()
@@ -215,13 +226,27 @@ class ExploringVector(gym.vector.VectorWrapper):
         self.action_space: ExploringVectorSpace = self._space
         self._experience: Experience | None = None
         self._walkers: list[Walker] = []
+        # Where the next row begins an episode.
+        self._is_over = [False] * self.num_envs
 
     @property
     def found(self) -> Found:
         """What was found so far in all environments, as `explore` returns it."""
         if self._experience is None:
             raise gym.error.ResetNeeded("call reset before found")
+        self._recover()
         return self._experience.found
+
+    def _recover(self) -> None:
+        """Return to the complete steps after an interrupt; the next episodes go on."""
+        if self._experience is not None and self._experience.is_torn:
+            self._experience.repair()
+            self._make_walkers(self._experience)
+
+    def _make_walkers(self, experience: Experience) -> None:
+        """Make a walker for each environment."""
+        generators = self._rng.spawn(self.num_envs)
+        self._walkers = [Walker(experience, generator) for generator in generators]
 
     def reset(
         self,
@@ -236,11 +261,10 @@ class ExploringVector(gym.vector.VectorWrapper):
             first_seed = seed if isinstance(seed, int) else None
             about = describe_env(envs[0], self._key, _find_seed(envs[0], first_seed))
             self._experience = Experience(about)
-            self._walkers = [
-                Walker(self._experience, generator)
-                for generator in self._rng.spawn(self.num_envs)
-            ]
+            self._make_walkers(self._experience)
+        self._recover()
         for i in range(self.num_envs):
+            self._is_over[i] = False
             self._begin_episode(i, obs)
         return obs, infos
 
@@ -248,7 +272,8 @@ class ExploringVector(gym.vector.VectorWrapper):
         """Begin an episode in one environment."""
         assert self._experience is not None
         _check_layout(self._single_envs[i], self._experience)
-        self._walkers[i].begin(self._single_envs[i], _take_row(obs, i))
+        with self._experience.changing():
+            self._walkers[i].begin(self._single_envs[i], _take_row(obs, i))
 
     def step(
         self, actions: IntegerArray
@@ -256,25 +281,31 @@ class ExploringVector(gym.vector.VectorWrapper):
         """Take a step in every environment, and add it to what was found."""
         if self._experience is None:
             raise gym.error.ResetNeeded("call reset before step")
-        was_over = [not walker.is_in_episode for walker in self._walkers]
+        self._recover()
         obs, rewards, terminated, truncated, infos = self.env.step(actions)
         for i, walker in enumerate(self._walkers):
-            if was_over[i]:
+            was_over = self._is_over[i]
+            resets_later = self._autoreset == AutoresetMode.NEXT_STEP
+            is_over = bool(terminated[i] or truncated[i]) and not was_over
+            self._is_over[i] = is_over and resets_later
+            if was_over:
                 # This row is the first of an episode, whatever the action was.
                 self._begin_episode(i, obs)
                 continue
 
-            is_over = bool(terminated[i] or truncated[i])
-            resets_now = is_over and self._autoreset == AutoresetMode.SAME_STEP
-            last_obs = infos["final_obs"][i] if resets_now else _take_row(obs, i)
-            walker.add(
-                self._single_envs[i],
-                int(actions[i]),
-                last_obs,
-                float(rewards[i]),
-                bool(terminated[i]),
-                bool(truncated[i]),
-            )
+            resets_now = is_over and not resets_later
+            # After an interrupt, a walker waits for the next episode.
+            if walker.is_in_episode:
+                last_obs = infos["final_obs"][i] if resets_now else _take_row(obs, i)
+                with self._experience.changing():
+                    walker.add(
+                        self._single_envs[i],
+                        int(actions[i]),
+                        last_obs,
+                        float(rewards[i]),
+                        bool(terminated[i]),
+                        bool(truncated[i]),
+                    )
             if resets_now:
                 self._begin_episode(i, obs)
         self._experience.check_repeats()

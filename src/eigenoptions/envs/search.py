@@ -168,7 +168,8 @@ class _SearchedEnv:
         return ValueError(
             f"{env_name(self.env)} is not deterministic (action {action} in state "
             f"{str(key)[:80]}): it is random, or remembers more than its observation "
-            "(key=) or its copies (save=, restore=) hold; sample it: "
+            "(key=) or its copies (save=, restore=) hold; take a key under which it "
+            "may be random, discover(env, key=...), or sample it, "
             f"discover({sampled}, steps=...)"
         )
 
