@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
-from eigenoptions._types import FloatArray, IndexArray
-from eigenoptions.data import Transitions
+from eigenoptions._types import BoolArray, FloatArray, IndexArray
+from eigenoptions.data import ColumnReport, Transitions, check_columns
 from eigenoptions.data.spaces import read_spaces
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp.chains import uniform_walk
@@ -199,7 +199,7 @@ def make_cells(
     data: Any,
     cell_size: ArrayLike | None = None,
     *,
-    columns: Sequence[int] | None = None,
+    columns: Sequence[int | str] | None = None,
     reversible: bool = True,
 ) -> Cells:
     """Sort logged vectors into cells, and count where steps lead.
@@ -212,8 +212,9 @@ def make_cells(
     cell_size : float or array of shape (columns,), default=None
         Sides of the cells, in the units of the observation. None: the largest size at
         which a cell's steps predict each other no worse than at the best size.
-    columns : sequence of int, default=None
-        The columns of the observation to use. None: all that ever change.
+    columns : sequence of int or str, default=None
+        The columns of the observation to use. None: all that ever change
+        (`check_columns` looks at them).
     reversible : bool, default=True
         Where actions are vectors: whether a move that was seen in one direction counts
         in the other, too.
@@ -232,7 +233,8 @@ def make_cells(
     obs = check_vectors("obs", batch.obs)
     next_obs = check_vectors("next_obs", batch.next_obs, obs.shape[1])
     is_continuous = batch.action.ndim > 1 or batch.action.dtype.kind == "f"
-    coordinates = Coordinates(obs, next_obs, columns, has_angles=not is_continuous)
+    report = check_columns(batch, columns)
+    coordinates = Coordinates(obs, next_obs, report.used, has_angles=not is_continuous)
     before = coordinates.apply(obs)
     after = coordinates.apply(next_obs)
     sides = None
@@ -251,8 +253,10 @@ def make_cells(
         n_actions = read_spaces(data)[1]
         if n_actions is None:
             n_actions = int(batch.action.max()) + 1
+        suspects = [column.number for column in report.suspects]
+        is_steered = coordinates.repeat(~np.isin(report.used, suspects))
         cells = _make_from_numbers(
-            coordinates, before, batch.action, after, sides, n_actions
+            coordinates, before, batch.action, after, sides, n_actions, is_steered
         )
 
     both = np.concatenate([before, after])
@@ -263,6 +267,7 @@ def make_cells(
     nearest = _find_nearest(both, number, centers, cells.size)
     cells.examples = np.concatenate([obs, next_obs])[nearest]
     _check_fit(cells)
+    _warn_of_columns(report, cells)
     return cells
 
 
@@ -312,18 +317,24 @@ def _make_from_numbers(
     after: FloatArray,
     sides: FloatArray | None,
     n_actions: int,
+    is_steered: BoolArray,
 ) -> Cells:
     """The cells of steps whose actions are numbered."""
     change = after - before
-    step = measure_step(change)
+    finite_step = measure_step(change)
+    # What nobody steers has no part in progress.
+    step = np.where(is_steered, finite_step, np.inf)
     model = ActionEffects(before, action, change, step, n_actions)
     expected = model.predict(before, action)
-    if sides is None:
-        sides = choose_multiples(_read_changes(before, action, change, step))
-
-    grid = Grid(np.concatenate([before, after]), sides)
     fit = measure_fit(expected, change, step)
     trusted = model if fit.explained > 0.5 else None
+    if sides is None:
+        # Where the table has seen nothing, it believes a model that is trusted.
+        prior = expected if trusted is not None else np.zeros_like(expected)
+        outcomes = _read_changes(before, action, change, finite_step, is_steered, prior)
+        sides = choose_multiples(outcomes)
+
+    grid = Grid(np.concatenate([before, after]), sides)
     mdp = count_actions(grid, before, action, after, n_actions, trusted)
     cells = Cells(coordinates, grid, step, mdp)
     cells.is_continuous = False
@@ -368,6 +379,9 @@ def _read_progress(
         outcome=np.concatenate(outcome)[:, None],
         step=step,
         is_steered=np.ones(len(step), dtype=np.bool_),
+        # A move that was never tried fails, as in the table.
+        prior=np.zeros((sum(map(len, points)), 1)),
+        prior_weight=0.25,
         n_asked=len(points[0]),
     )
 
@@ -377,12 +391,11 @@ def _read_changes(
     action: IndexArray,
     change: FloatArray,
     step: FloatArray,
+    is_steered: BoolArray,
+    prior: FloatArray,
     most: int = 50_000,
 ) -> Outcomes:
     """What numbered actions changed, of at most so many steps."""
-    n_up = (change > 0).sum(axis=0)
-    n_down = (change < 0).sum(axis=0)
-    is_steered = np.minimum(n_up, n_down) > 0.05 * (n_up + n_down)
     rows = _sample_rows(len(points), most)
     return Outcomes(
         points=points[rows],
@@ -390,6 +403,8 @@ def _read_changes(
         outcome=change[rows] / step,
         step=step,
         is_steered=is_steered,
+        prior=np.clip(prior[rows] / step, -1.0, 1.0),
+        prior_weight=1.0,
         n_asked=len(rows),
     )
 
@@ -397,6 +412,16 @@ def _read_changes(
 def _sample_rows(n_rows: int, most: int) -> IndexArray:
     """At most so many rows, at even distances."""
     return np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.intp)
+
+
+def _warn_of_columns(report: ColumnReport, cells: Cells) -> None:
+    """Warn of columns that were left out, or that nobody steers."""
+    shares = {}
+    for place, column in enumerate(report.used):
+        coordinate = int(place + np.count_nonzero(cells.coordinates.is_angle[:place]))
+        n_slices = len(np.unique(cells.grid.corners[:, coordinate]))
+        shares[column] = f"cut into {n_slices} by the cells"
+    report.warn(shares)
 
 
 def _check_fit(cells: Cells, least: float = 0.5) -> None:

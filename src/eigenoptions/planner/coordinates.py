@@ -7,13 +7,13 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from eigenoptions._types import FloatArray
 
 
 class Coordinates:
-    """Columns that change; an angle in radians becomes its sine and cosine.
+    """Some columns of observations; an angle in radians becomes its sine and cosine.
 
     Then a heading of 359 degrees is beside one of 1 degree, and what turning and
     driving do is linear.
@@ -22,8 +22,8 @@ class Coordinates:
     ----------
     obs, next_obs : ndarray of shape (N, d)
         Observations before and after each step.
-    columns : sequence of int, default=None
-        The columns to keep. None: all that ever change.
+    columns : sequence of int
+        The columns to keep.
     has_angles : bool, default=True
         Whether to look for angles.
 
@@ -41,21 +41,11 @@ class Coordinates:
         self,
         obs: FloatArray,
         next_obs: FloatArray,
-        columns: Sequence[int] | None = None,
+        columns: Sequence[int],
         has_angles: bool = True,
     ) -> None:
         self.width = obs.shape[1]
-        if columns is None:
-            low = np.minimum(obs.min(axis=0), next_obs.min(axis=0))
-            high = np.maximum(obs.max(axis=0), next_obs.max(axis=0))
-            self.columns = np.flatnonzero(high > low)
-        else:
-            self.columns = _check_columns(columns, self.width)
-        if len(self.columns) == 0:
-            raise ValueError(
-                "no column of obs ever changes: record steps that move something"
-            )
-
+        self.columns = np.array(columns, dtype=np.intp)
         self.is_angle = np.zeros(len(self.columns), dtype=np.bool_)
         if has_angles:
             for i, j in enumerate(self.columns):
@@ -110,19 +100,11 @@ class Coordinates:
         if size.shape == (self.width,):
             size = size[self.columns]
         size = np.broadcast_to(size, n_columns)
-        return np.repeat(size, 1 + self.is_angle)
+        return self.repeat(size)
 
-
-def _check_columns(columns: Sequence[int], width: int) -> Any:
-    """The numbers of columns, in rising order."""
-    numbers = np.unique(np.asarray(columns))
-    is_valid = numbers.dtype.kind in "iu" and len(numbers) > 0
-    if not is_valid or numbers[0] < 0 or numbers[-1] >= width:
-        raise ValueError(
-            f"columns must be numbers in 0..{width - 1} of columns of obs, "
-            f"got {columns!r}"
-        )
-    return numbers
+    def repeat(self, values: NDArray[Any]) -> NDArray[Any]:
+        """One value per coordinate, from one per kept column."""
+        return np.repeat(values, 1 + self.is_angle)
 
 
 def _is_angle(before: FloatArray, after: FloatArray, slack: float = 0.01) -> bool:

@@ -50,8 +50,9 @@ class Planner:
     cell_size : float or array of shape (columns,), default=None
         Sides of the cells. None: the largest size at which the steps of a cell predict
         each other no worse than at the best size.
-    columns : sequence of int, default=None
-        The columns of the observation to plan with. None: all that ever change.
+    columns : sequence of int or str, default=None
+        The columns of the observation to plan with. None: all that ever change. Those
+        that nobody steers (`check_columns`) are named in a warning.
     potential : {"log-z", "hitting", "shortest", "commute"}, default="log-z"
         What `potential` and `distance` measure: minus the logarithm of the default
         representation Z(s, goal), the mean time of a random walk to the goal, the least
@@ -106,7 +107,7 @@ class Planner:
         data: Any,
         cell_size: ArrayLike | None = None,
         *,
-        columns: Sequence[int] | None = None,
+        columns: Sequence[int | str] | None = None,
         potential: str = "log-z",
         greedy: bool = False,
         gamma: float = 0.999,

@@ -33,7 +33,11 @@ class Outcomes:
     step : ndarray of shape (d,)
         A large step.
     is_steered : ndarray of bool of shape (d,)
-        Whether a column goes up and down, and so can be led somewhere.
+        Whether a column neither drifts nor is exogenous.
+    prior : ndarray of shape (N, m)
+        What the table predicts where nothing else was seen.
+    prior_weight : float
+        How many steps the prior counts for.
     n_asked : int
         How many of the steps, from the first, are to be predicted. The others help to.
     """
@@ -43,6 +47,8 @@ class Outcomes:
     outcome: FloatArray
     step: FloatArray
     is_steered: BoolArray
+    prior: FloatArray
+    prior_weight: float
     n_asked: int
 
 
@@ -61,9 +67,9 @@ def choose_multiples(
     """Sides ``(d,)`` of cells, chosen for one column after the other.
 
     Numbered actions move by steps of their own, so cells are at most `n_steps` wide,
-    unless the data would have fewer than `visits` steps in a cell. A column that only
-    rises or only falls, such as a battery, is nothing that one steers: its cells may be
-    as wide as its range.
+    unless the data would have fewer than `visits` steps in a cell. A column that drifts
+    or is exogenous, such as a battery, is nothing that one steers: its cells may be as
+    wide as its range.
     """
     ranges = np.ptp(steps.points, axis=0)
     # A heading of few values has to be told apart, so cells begin below one step.
@@ -105,13 +111,10 @@ def _choose_largest(steps: Outcomes, sizes: list[FloatArray]) -> int:
     return best
 
 
-def _predict_others(
-    steps: Outcomes, size: FloatArray, n_failures: float = 0.25
-) -> FloatArray:
+def _predict_others(steps: Outcomes, size: FloatArray) -> FloatArray:
     """Squared error ``(N,)`` of predicting each step by all others in its cell.
 
-    The prediction is the mean of what came of them, and of `n_failures` steps more of
-    which nothing came.
+    The prediction is the mean of what came of them and of the prior.
     """
     cell = _number_cells(steps.points, size)
     pairs = cell * (int(steps.label.max()) + 1) + steps.label
@@ -121,10 +124,12 @@ def _predict_others(
     is_asked = slice(0, steps.n_asked)
     count = np.bincount(group)[group[is_asked]]
     errors = np.zeros(len(count))
-    for column in np.clip(steps.outcome, -1.0, 1.0).T:
+    weight = steps.prior_weight
+    outcome = np.clip(steps.outcome, -1.0, 1.0)
+    for column, prior in zip(outcome.T, weight * steps.prior.T, strict=True):
         own = column[is_asked]
         sums = np.bincount(group, column)[group[is_asked]]
-        of_others = (sums - own) / (count - 1.0 + n_failures)
+        of_others = (sums - own + prior[is_asked]) / (count - 1.0 + weight)
         errors += (own - of_others) ** 2
     return errors
 
