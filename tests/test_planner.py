@@ -5,16 +5,18 @@ Also the quick part of the OGBench benchmark.
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.spaces import Discrete
+from gymnasium.spaces import Box, Discrete
 
 import eigenoptions as eo
 from eigenoptions.mdp import distance
+from tests.halls import Hall
 
 
 def log_of(maze: str) -> Any:
@@ -299,6 +301,354 @@ def test_shaped_reward_takes_functions_and_refuses_infinite_potentials() -> None
         eo.ShapedReward(eo.envs.MazeEnv("S.G"), [0.0, 0.0], gamma=1.0)
 
 
+def follow(hall: Hall, act: Any, start: Any, goal: Any, limit: int = 400) -> bool:
+    """Whether a robot comes within 0.3 m of a goal."""
+    position = start
+    for _ in range(limit):
+        if np.linalg.norm(position - goal) < 0.3:
+            return True
+        position = hall.move(position, act(position))
+    return False
+
+
+@pytest.mark.parametrize("one_axis", [False, True])
+@pytest.mark.parametrize("thickness", [0.6, 1.2, 2.0])
+def test_hall_every_goal_is_reached(thickness: float, one_axis: bool) -> None:
+    rng = np.random.default_rng(10)
+    hall = Hall(thickness)
+    planner = eo.Planner(hall.record(rng, 20_000, one_axis))
+    starts = hall.draw_free(rng, 20)
+    goals = hall.draw_free(rng, 20)
+    for start, goal in zip(starts, goals, strict=True):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            run = planner.start(goal)
+            assert follow(hall, run.act, start, goal)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("one_axis", [False, True])
+@pytest.mark.parametrize("thickness", [0.6, 1.2, 2.0])
+def test_hall_with_more_data_cells_are_no_larger(
+    thickness: float, one_axis: bool
+) -> None:
+    hall = Hall(thickness)
+    rng = np.random.default_rng(11)
+    few = eo.Planner(hall.record(rng, 20_000, one_axis))
+    many = eo.Planner(hall.record(rng, 200_000, one_axis))
+    assert few.cell_size is not None
+    assert many.cell_size is not None
+    assert many.cell_size.max() <= 1.01 * few.cell_size.max()
+    starts = hall.draw_free(rng, 20)
+    goals = hall.draw_free(rng, 20)
+    for start, goal in zip(starts, goals, strict=True):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            run = many.start(goal)
+            assert follow(hall, run.act, start, goal)
+
+
+def test_actions_along_one_axis_are_fitted_and_kept() -> None:
+    """Most steps change no more than one coordinate: attack-2, number 4."""
+    rng = np.random.default_rng(0)
+    obs = rng.uniform(0, 10, (20_000, 2))
+    moves = np.array([[0, 1], [1, 0], [0, -1], [-1, 0]], dtype=float)
+    action = moves[rng.integers(4, size=20_000)]
+    planner = eo.Planner((obs, action, np.clip(obs + 0.2 * action, 0, 10)))
+    assert planner.fit is not None
+    assert planner.fit.explained > 0.9
+    np.testing.assert_array_equal(planner.act([2.0, 5.5], [9.0, 5.5]), [1.0, 0.0])
+
+    # Of any length along one axis.
+    action = action * rng.uniform(0, 1, (20_000, 1))
+    planner = eo.Planner((obs, action, np.clip(obs + 0.2 * action, 0, 10)))
+    for start in rng.uniform(1, 9, (20, 2)):
+        assert np.count_nonzero(planner.act(start, [9.0, 5.5])) <= 1
+
+
+def test_actions_held_for_several_steps_are_fitted() -> None:
+    rng = np.random.default_rng(0)
+    held = np.repeat(rng.uniform(-1, 1, (4_000, 2)), 5, axis=0)
+    obs = rng.uniform(0, 10, (20_000, 2))
+    planner = eo.Planner((obs, held, np.clip(obs + 0.2 * held, 0, 10)))
+    assert planner.fit is not None
+    assert planner.fit.explained > 0.9
+
+
+def drive(pose: Any, action: int, turn: float) -> Any:
+    """Drive 0.4 m ahead, or turn left or right, in a room of 6 x 6 with a wall."""
+    x, y, heading = pose
+    if action > 0:
+        heading += turn * (3 - 2 * action)
+        return np.array([x, y, (heading + np.pi) % (2 * np.pi) - np.pi])
+    ahead = pose + 0.4 * np.array([np.cos(heading), np.sin(heading), 0.0])
+    ahead[:2] = np.clip(ahead[:2], 0, 6)
+    if abs(ahead[0] - 3) < 0.5 and ahead[1] < 4:
+        return pose
+    return ahead
+
+
+def show_radians(pose: Any) -> Any:
+    return pose
+
+
+def show_sine_and_cosine(pose: Any) -> Any:
+    return np.array([pose[0], pose[1], np.sin(pose[2]), np.cos(pose[2])])
+
+
+@pytest.mark.parametrize("show", [show_radians, show_sine_and_cosine])
+def test_turning_and_driving_leads_round_a_wall(show: Any) -> None:
+    rng = np.random.default_rng(0)
+    rows = []
+    for _ in range(60):
+        heading = np.pi / 2 * rng.integers(-2, 2)
+        pose = np.array([*rng.uniform(0, (2.4, 6)), heading])
+        pose[0] += rng.choice([0, 3.6])
+        for action in rng.choice(3, size=150, p=[0.6, 0.2, 0.2]):
+            following = drive(pose, action, np.pi / 2)
+            rows.append((show(pose), action, show(following)))
+            pose = following
+    obs, action, next_obs = (np.array(part) for part in zip(*rows, strict=True))
+    planner = eo.Planner((obs, action, next_obs))
+    assert planner.fit is not None
+    assert planner.fit.explained > 0.7
+
+    # A heading is part of the state.
+    east = np.array([1.0, 1.0, 0.0])
+    north = np.array([1.0, 1.0, np.pi / 2])
+    assert planner.state(show(east)) != planner.state(show(north))
+
+    goal = np.array([5.0, 1.0, -np.pi / 2])
+    pose = east
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run = planner.start(show(goal))
+        while not run.arrived and run.steps < 200:
+            pose = drive(pose, run.act(show(pose)), np.pi / 2)
+    assert run.arrived
+    assert np.abs(pose - goal)[:2].max() < 1.0
+
+
+def test_column_that_nobody_steers_gets_wide_cells_and_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rng = np.random.default_rng(0)
+    battery = np.tile(np.linspace(1, 0, 201), (50, 1))
+    position = rng.uniform(0, 5, (50, 2))
+    moves = np.array([[0, 1], [1, 0], [0, -1], [-1, 0]])
+    episodes = []
+    for start, charge in zip(position, battery, strict=True):
+        action = rng.integers(4, size=200)
+        path = [start]
+        for a in action:
+            path.append(np.clip(path[-1] + 0.4 * moves[a], 0, 5))
+        obs = np.column_stack([np.array(path), charge])
+        episodes.append((obs[:-1], action, obs[1:]))
+    log = tuple(np.concatenate(part) for part in zip(*episodes, strict=True))
+    planner = eo.Planner(log)
+    assert planner.cell_size is not None
+    assert planner.cell_size[2] > 0.4
+    assert "drifting" in caplog.text
+    assert "columns=[0, 1]" in caplog.text
+
+    caplog.clear()
+    planner = eo.Planner(log, columns=[0, 1])
+    assert planner.centers is not None
+    assert planner.centers.shape[1] == 2
+    assert caplog.text == ""
+
+
+def test_poor_fit_is_measured_and_warned_of() -> None:
+    rng = np.random.default_rng(0)
+    obs = rng.uniform(0, 10, (5_000, 2))
+    action = rng.uniform(-1, 1, (5_000, 2))
+    with pytest.warns(UserWarning, match=r"planner\.fit"):
+        planner = eo.Planner((obs, action, obs + rng.normal(0, 0.2, obs.shape)))
+    assert planner.fit is not None
+    assert planner.fit.explained < 0.1
+
+
+def test_journey_notices_what_the_data_do_not_show(room: Any) -> None:
+    """A crate stands in the gap's way since the data were recorded."""
+    planner = eo.Planner(room)
+    goal = np.array([8.0, 5.0])
+    run = planner.start(goal)
+    position = np.array([2.0, 5.0])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        while not run.arrived and run.steps < 300:
+            following = move(position, run.act(position))
+            if np.abs(following - [3.0, 5.0]).max() > 0.4:
+                position = following
+    assert "stuck" in str(caught[0].message)
+    assert run.arrived
+    assert run.blocked
+    place = np.asarray(run.blocked[0].place)
+    assert np.abs(place - [3.0, 5.0]).max() < 0.7
+
+    # The planner itself remembers nothing.
+    fresh = planner.start(goal)
+    assert fresh.blocked == []
+    np.testing.assert_array_equal(
+        planner.act([2.0, 5.0], goal), fresh.act(np.array([2.0, 5.0]))
+    )
+
+
+def test_journey_goes_on_after_a_jump(room: Any) -> None:
+    run = eo.Planner(room).start([8.0, 1.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for place in ([1.0, 1.0], [9.0, 5.0], [2.0, 5.0], [6.5, 5.0], [1.0, 5.0]):
+            run.act(place)
+    assert run.blocked == []
+
+
+def test_journey_in_a_table_blocks_a_door_that_was_closed() -> None:
+    mdp = eo.maze("S....\n.###.\n....G")
+    assert mdp.successors is not None
+    planner = eo.Planner(log_of("S....\n.###.\n....G"))
+    goal = mdp.n_states - 1
+    run = planner.start(goal)
+    state = 0
+    closed = set(planner.plan(0, goal)[3:4].tolist())
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        while not run.arrived and run.steps < 60:
+            action = run.act(state)
+            following = int(mdp.successors[state, action])
+            if action >= 0 and following not in closed:
+                state = following
+    assert "stuck" in str(caught[0].message)
+    assert run.arrived
+    assert state == goal
+
+
+def test_act_takes_no_move_that_fails_at_this_very_place() -> None:
+    """A thin wall within large cells: straight ahead fails from its side only."""
+    hall = Hall(0.6)
+    planner = eo.Planner(hall.record(np.random.default_rng(0), 20_000), 1.0)
+    position = np.array([2.65, 2.0])
+    action = planner.act(position, [5.0, 2.0])
+    assert not np.array_equal(hall.move(position, action), position)
+
+
+def test_simulated_way_leads_through_the_gap(room: Any) -> None:
+    planner = eo.Planner(room)
+    way = planner.simulate([3.0, 1.0], [7.0, 1.0])
+    np.testing.assert_array_equal(way[0], [3.0, 1.0])
+    assert np.abs(way[-1] - [7.0, 1.0]).max() <= 0.2
+    assert way[:, 1].max() > 4.5
+    assert not in_wall(way).any()
+    assert len(planner.simulate([3.0, 1.0], [7.0, 1.0], max_steps=5)) == 6
+
+
+def test_ways_and_landmarks_of_symmetric_tables_take_the_first_of_equals() -> None:
+    """A ring and a complete graph: attack-2, number 7."""
+    ring = np.arange(12)
+    log = (
+        np.repeat(ring, 2),
+        np.tile([0, 1], 12),
+        np.stack([(ring + 1) % 12, (ring - 1) % 12], axis=1).ravel(),
+    )
+    planner = eo.Planner(log)
+    assert planner.plan(0, 6).tolist() == [0, 1, 2, 3, 4, 5, 6]
+    states, actions = np.indices((8, 8)).reshape(2, -1)
+    complete = eo.Planner((states, actions, actions))
+    assert (
+        complete.options(2).goals
+        == eo.Planner((states, actions, actions)).options(2).goals
+    )
+
+
+class PointRoom(gym.Env[Any, Any]):
+    """The room with a wall, where actions are vectors; a reward at the goal."""
+
+    observation_space = Box(0.0, 10.0, (2,), np.float64)
+    action_space = Box(-1.0, 1.0, (2,), np.float32)
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.position = np.array([2.0, 1.0])
+        self.steps = 0
+        return self.position, {}
+
+    def step(self, action: Any) -> Any:
+        assert self.action_space.contains(np.asarray(action, dtype=np.float32))
+        self.position = move(self.position, action)
+        self.steps += 1
+        is_there = bool(np.linalg.norm(self.position - [8.0, 1.0]) < 0.5)
+        return self.position, float(is_there), is_there, self.steps >= 300, {}
+
+
+def test_places_run_where_actions_are_vectors(room: Any) -> None:
+    planner = eo.Planner(room)
+    places = planner.places([[2.0, 5.0], [8.0, 1.0]])
+    env = eo.OptionsWrapper(PointRoom(), places)
+    assert env.action_space == Discrete(2)
+    env.reset(seed=0)
+    obs, _, terminated, _, info = env.step(0)
+    assert not terminated
+    assert np.abs(obs - [2.0, 5.0]).max() < 0.25
+    assert info["duration"] > 10
+    # It is there already: a random vector takes its place.
+    assert info["action_mask"].tolist() == [0, 1]
+    assert env.step(0)[4]["unavailable"]
+    _, reward, terminated, _, info = env.step(1)
+    assert terminated
+    assert reward == pytest.approx(0.99 ** (info["duration"] - 1))
+
+
+def test_directions_are_primitive_actions(room: Any) -> None:
+    planner = eo.Planner(room)
+    directions = [[1, 0], [0, 1], [-1, 0], [0, -1]]
+    env = eo.OptionsWrapper(PointRoom(), planner.places(3), directions=directions)
+    assert env.action_space == Discrete(7)
+    env.reset(seed=0)
+    obs, *_, info = env.step(1)
+    np.testing.assert_allclose(obs, [2.0, 1.2])
+    assert info["option"] == -1
+    with pytest.raises(ValueError, match="directions"):
+        eo.OptionsWrapper(PointRoom(), planner.places(3), directions=[[5.0, 0.0]])
+    with pytest.raises(ValueError, match="places"):
+        eo.OptionsWrapper(PointRoom(), planner.options(3))
+    with pytest.raises(ValueError, match="vectors"):
+        eo.OptionsWrapper(
+            eo.envs.MazeEnv("S.G"), [planner.places(3)[0]], directions=directions
+        )
+
+
+def test_dqn_learns_by_choosing_places(room: Any) -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("stable_baselines3")
+    from eigenoptions.agents.sb3 import OptionsDQN
+
+    torch.set_num_threads(1)
+    planner = eo.Planner(room)
+    goals = [[2.0, 5.0], [5.0, 5.5], [8.0, 5.0], [8.0, 1.2], [1.0, 1.0]]
+    env = eo.OptionsWrapper(PointRoom(), planner.places(goals), gamma=0.99)
+    agent = OptionsDQN(
+        "MlpPolicy",
+        env,
+        gamma=0.99,
+        learning_starts=20,
+        train_freq=1,
+        learning_rate=1e-3,
+        target_update_interval=20,
+        seed=0,
+        device="cpu",
+    )
+    agent.learn(150)
+    obs, _ = env.reset(seed=1)
+    is_over = False
+    terminated = False
+    while not is_over:
+        masks = env.action_masks()
+        choice, _ = agent.predict(obs, deterministic=True, action_masks=masks)
+        obs, _, terminated, truncated, _ = env.step(choice)
+        is_over = terminated or truncated
+    assert terminated
+
+
 def test_bad_input_is_refused_with_a_remedy(room: Any) -> None:
     obs, action, next_obs = room
     planner = eo.Planner(room)
@@ -320,6 +670,11 @@ def test_bad_input_is_refused_with_a_remedy(room: Any) -> None:
         (lambda: eo.Planner(([0, 1], [[0.5], [0.1]], [1, 0])), "actions"),
         (lambda: eo.Planner((np.tile(obs, 3), action, np.tile(next_obs, 3))), "6"),
         (lambda: eo.Planner(room, -1.0), "cell_size"),
+        (lambda: eo.Planner(room, columns=[7]), "column"),
+        (lambda: eo.Planner((0 * obs, action, 0 * obs)), "constant"),
+        (lambda: planner.start([50.0, 50.0]), "a distance of"),
+        (lambda: planner.start([1.0]), "2 finite numbers"),
+        (lambda: planner.start([1.0, 1.0], patience=0), "patience"),
         (lambda: eo.Planner(room, potential="euclidean"), "potential"),
         (lambda: table.options(1_000), "n must be"),
     ]:

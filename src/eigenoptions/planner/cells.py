@@ -101,7 +101,7 @@ class Cells:
         grid: Grid,
         step: FloatArray,
         mdp: MDP,
-        near: float = 2.0,
+        near: float = 3.0,
     ) -> None:
         self.coordinates = coordinates
         self.grid = grid
@@ -163,12 +163,12 @@ class Cells:
         changes = self.model.predict(point[None], np.array([action]))
         return np.asarray(changes[0])
 
-    def fails(self, point: FloatArray, action: Any) -> bool:
+    def fails(self, point: FloatArray, action: Any, share: float = 0.5) -> bool:
         """Whether the data show that an action fails at this very place."""
         aim = self._find_aims(
             self.expect(point, action)[None] / self.step, np.array([action])
         )
-        return self.failures.fails(point / self.step, aim[0])
+        return self.failures.fails(point / self.step, aim[0], share)
 
     def record_failures(
         self,

@@ -177,10 +177,10 @@ class Displacement:
                 return self.aim(point, border)
         if self._choices is not None:
             return self._choose(displacement)
+        action = self.inverse.dot(displacement)
         if self.has_one_axis:
-            displacement = self._keep_axis(displacement, near)
-            n_steps = self.count_steps(displacement)
-        action = self.inverse.dot(displacement) / max(n_steps, 1.0)
+            return self._keep_axis(action, near)
+        action = action / max(n_steps, 1.0)
         return np.asarray(np.minimum(np.maximum(action, self.low), self.high))
 
     def _choose(self, displacement: FloatArray) -> FloatArray:
@@ -189,22 +189,25 @@ class Displacement:
         error = (self._choices @ self.B.T - displacement) / self._step
         return np.asarray(self._choices[find_first_maximum(-(error**2).sum(axis=1))])
 
-    def _keep_axis(self, displacement: FloatArray, near: float) -> FloatArray:
-        """The part of a displacement that one component of an action makes.
+    def _keep_axis(self, action: FloatArray, near: float) -> FloatArray:
+        """One component of an action.
 
-        The shorter parts come first: to pass a border where others passed it, one has
-        to stand in front of that place. Parts of less than `near` steps are left.
+        The shortest part of a way comes first: to pass a border where others passed it,
+        one has to stand in front of that place. Parts of less than `near` largest
+        steps are left.
         """
-        action = self.inverse.dot(displacement)
         limits = np.where(action > 0, self.high, -self.low)
         n_steps = np.abs(action) / np.maximum(limits, 1e-300)
         is_open = n_steps > near
         if is_open.any():
-            n_steps = np.where(is_open, -n_steps, -np.inf)
-            component = int(n_steps.argmax())
+            component = int(np.where(is_open, n_steps, np.inf).argmin())
         else:
             component = int(n_steps.argmax())
-        return np.asarray(self.B[:, component] * action[component])
+        kept = np.zeros_like(action)
+        kept[component] = np.clip(
+            action[component], self.low[component], self.high[component]
+        )
+        return kept
 
 
 def _find_choices(action: FloatArray, most: int = 32) -> FloatArray | None:

@@ -64,8 +64,8 @@ class Failures:
             return False
         return self._places.corner(point.tolist()) in self._risky
 
-    def fails(self, point: FloatArray, aim: FloatArray) -> bool:
-        """Whether most of the nearest logged steps failed."""
+    def fails(self, point: FloatArray, aim: FloatArray, share: float = 0.5) -> bool:
+        """Whether more than a share of the nearest logged steps failed."""
         distance, rows = self._tree.query(
             np.concatenate([point, aim]),
             k=self._n_nearest,
@@ -73,4 +73,4 @@ class Failures:
         )
         rows = rows[np.isfinite(distance)]
         n_failed = np.count_nonzero(self._has_failed[rows])
-        return bool(2 * n_failed > len(rows))
+        return bool(n_failed > share * len(rows))

@@ -153,7 +153,9 @@ class Pilot:
         action: Any,
     ) -> tuple[int, Any]:
         """The best move that does not fail at this place; the given one if all do."""
-        if not cells.fails(point, action):
+        # A goal at a wall is beside steps that fail: only if all did, it is behind it.
+        share = 0.99 if move == TERMINATE else 0.5
+        if not cells.fails(point, action, share):
             return move, action
         if move == TERMINATE:
             ranked = self.rank_exits(state)

@@ -100,6 +100,8 @@ def _choose_largest(steps: Outcomes, sizes: list[FloatArray]) -> int:
 
     That is, worse by no more than one standard error of the difference.
     """
+    if steps.n_asked == 0:
+        return len(sizes) - 1
     errors = [_predict_others(steps, size) for size in sizes]
     means = [float(error.mean()) for error in errors]
     best = means.index(min(means))
