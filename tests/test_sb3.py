@@ -806,9 +806,7 @@ def test_clone_reports_its_progress() -> None:
 
 
 @pytest.mark.parametrize("make_env", [make_view_env, make_flat_env, make_dict_env])
-def test_clone_fits_the_observations_of_the_agent(
-    make_env: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_clone_fits_the_observations_of_the_agent(make_env: Any) -> None:
     env = make_env()
     found = explore_grid(env)
     policy = "MlpPolicy"
@@ -816,8 +814,6 @@ def test_clone_fits_the_observations_of_the_agent(
         policy = "MultiInputPolicy"
     cloned = clone(PPO(policy, env, seed=0), found, steps=100, min_accuracy=0)
     assert 0 < cloned.accuracy <= cloned.possible_accuracy
-    if cloned.possible_accuracy < 1:
-        assert "look the same" in caplog.text
 
 
 def test_clone_with_options_gives_them_no_part() -> None:

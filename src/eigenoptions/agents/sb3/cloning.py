@@ -106,7 +106,8 @@ def clone(
     batch_size : int, default=1024
         Most states in a batch.
     min_accuracy : float, default=0.9
-        Below this share of the possible accuracy, a warning says that the fit is poor.
+        A warning says why the fit is poor where the accuracy is lower, or where the
+        agent's actions do not lead from the start to what was rewarded.
     progress : callable, default=None
         Called as ``progress(done, steps)``.
 
@@ -305,15 +306,19 @@ def _find_possible_accuracy(ways: _KnownWays) -> float:
 
 
 def _warn_of_poor_fit(cloned: Cloned, min_accuracy: float, steps: int) -> None:
-    """Warn of states that look the same, and of a network that does not fit."""
-    if cloned.possible_accuracy < 1:
+    """Warn of a policy that does not fit: since states look the same, or so far."""
+    if cloned.accuracy >= min_accuracy and cloned.reaches_reward:
+        return
+    if cloned.possible_accuracy < 1 and cloned.accuracy >= (
+        min_accuracy * cloned.possible_accuracy
+    ):
         logger.warning(
-            "clone: states of different actions look the same, so that at most %.1f%% "
-            "of %d states fit: let the agent see more, such as the full map",
-            100 * cloned.possible_accuracy,
+            "clone: states of different actions look the same, so that only %.1f%% of "
+            "%d states fit: let the agent see more, such as the full map",
+            100 * cloned.accuracy,
             cloned.n_states,
         )
-    if cloned.accuracy < min_accuracy * cloned.possible_accuracy:
+    else:
         logger.warning(
             "clone: the policy fits in %.1f%% of %d states after %d steps: give more "
             "steps=, or a larger network",
