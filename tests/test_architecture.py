@@ -37,7 +37,7 @@ ROWS = [
     ["data"],
     ["_kernels", "parallel", "_text", "_colors"],
     ["_registry"],
-    ["_validation", "_ties", "_splitmix"],
+    ["_validation", "_ties", "_splitmix", "_progress"],
     ["_types"],
 ]
 LAYER = {name: layer for layer, row in enumerate(reversed(ROWS)) for name in row}

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
 from eigenoptions._text import count_noun
-from eigenoptions._types import FloatArray, Progress
+from eigenoptions._types import FloatArray
 from eigenoptions._validation import (
     Record,
     check_choice,
@@ -164,6 +165,7 @@ class LearningRecord(Record):
         return f"{size}: return {mean_final_return:.2f} in the last)"
 
 
+@shows_progress
 def q_learning(
     mdp: MDP,
     options: OptionSet | None = None,
@@ -181,7 +183,7 @@ def q_learning(
     start: int | None = None,
     goal: int | None = None,
     rng: int | np.random.Generator | np.random.SeedSequence = 0,
-    progress: Progress | None = None,
+    progress: ProgressArgument = None,
 ) -> LearningRecord:
     """Learn to reach a goal by Q-learning with options (Section 4.3).
 
@@ -239,8 +241,9 @@ def q_learning(
         Goal of the task; by default that of the MDP.
     rng : int, Generator or SeedSequence, default=0
         Seed of all random draws. A Generator is drawn from anew at each call.
-    progress : callable, optional
-        Called with the number of runs that are done, and the number of all runs.
+    progress : bool or callable, default=None
+        True shows a bar, None only after two seconds. A function is called with the
+        number of runs that are done, and the number of all runs.
 
     Returns
     -------
@@ -256,6 +259,7 @@ def q_learning(
     >>> bool(skilled.returns.mean() > alone.returns.mean())
     True
     """
+    progress = check_progress(progress)
     check_type("mdp", mdp, MDP, "make one with maze() or from_env()")
     check_choice("update", update, UPDATES)
     runs = check_int("runs", runs, maximum=_MAX_COUNT)

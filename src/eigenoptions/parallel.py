@@ -24,7 +24,7 @@ from socket import gethostname
 from typing import Any, Protocol, TypeAlias, TypeVar
 from warnings import catch_warnings
 
-from eigenoptions._types import Progress
+from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
 from eigenoptions._validation import check_choice, check_int
 
 __all__ = ["using", "run_jobs"]
@@ -86,12 +86,13 @@ def using(engine: str, workers: int | None = None) -> Iterator[None]:
             sys.modules["ray"].shutdown()
 
 
+@shows_progress
 def run_jobs(
     function: Callable[..., _Result],
     jobs: Sequence[object],
     *,
     shared: Mapping[str, object] | None = None,
-    progress: Progress | None = None,
+    progress: ProgressArgument = None,
 ) -> list[_Result]:
     """Compute ``[function(job, **shared) for job in jobs]`` on the engine of `using`.
 
@@ -107,15 +108,16 @@ def run_jobs(
     shared : mapping, optional
         Arguments that are the same for all jobs. Their large arrays travel once, and
         must not be written to.
-    progress : callable, optional
-        Called with the number of jobs that are done, and of all jobs, as each result
-        arrives.
+    progress : bool or callable, default=None
+        True shows a bar, None only after two seconds. A function is called with the
+        number of jobs that are done, and of all jobs, as each result arrives.
 
     Returns
     -------
     list
         Results in the order of the jobs.
     """
+    progress = check_progress(progress)
     jobs = list(jobs)
     shared = dict(shared or {})
     if progress is not None:

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eigenoptions._types import FeatureFunction, IndexArray, Progress, Randomness
+from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
+from eigenoptions._types import FeatureFunction, IndexArray, Randomness
 from eigenoptions._validation import check_int, make_generator
 from eigenoptions.atari.emulator import Bytes, Emulator, find_game_name
 from eigenoptions.atari.ram import Ram
@@ -115,6 +116,7 @@ def _read_start(
     return tuple(taken)
 
 
+@shows_progress
 def collect_ram(
     game: str,
     starts: Sequence[Sequence[int]],
@@ -124,7 +126,7 @@ def collect_ram(
     max_episode_frames: int = 10_000,
     max_rounds: int = 100,
     rng: Randomness = 0,
-    progress: Progress | None = None,
+    progress: ProgressArgument = None,
 ) -> Transitions:
     """Sample transitions of a game's memory in random episodes (Appendix E).
 
@@ -150,8 +152,9 @@ def collect_ram(
         Largest number of rounds.
     rng : int or Generator, default=0
         Seed of the random actions and of the draw.
-    progress : callable, optional
-        Called after each round with the numbers of new transitions seen and wanted.
+    progress : bool or callable, default=None
+        True shows a bar, None only after two seconds. A function is called after each
+        round with the numbers of new transitions seen and wanted.
 
     Returns
     -------
@@ -164,6 +167,7 @@ def collect_ram(
     >>> collect_ram("Freeway", starts, 500, max_episode_frames=400).obs.shape
     (500, 128)
     """
+    progress = check_progress(progress)
     name = find_game_name(game)
     n = check_int("n", n)
     n_starts = check_int("the number of starts", len(starts))

@@ -28,7 +28,8 @@ class Certificate:
     implied : array (K,)
         Eigenvalues that longer lags imply, ``1 - (c(2M) / c(M))^(1/M)`` with M = L or,
         for slow functions of observations that repeat, a multiple of it. For a true
-        eigenfunction both values are equal.
+        eigenfunction both values are equal. nan where no trajectory is 2 L long: then
+        nothing can be said, and no function counts as resolved.
     lag : int
         The lag L.
     repeating : bool

@@ -5,19 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from eigenoptions._types import Float32Array, FloatArray
+from eigenoptions.spectra.canonical import compute_canonical_basis
 
 
 def find_components(
     x: Float32Array, noisy: bool, max_components: int = 512
 ) -> tuple[Float32Array, Float32Array]:
-    """Find the principal components of a sample, each scaled to variance 1.
+    """Find the principal components of a sample, of variance 1 each or on average.
 
     Parameters
     ----------
     x : array (n, D)
         The sample.
     noisy : bool
-        Whether there is noise in each row: components that look like it are left out.
+        Whether rows do not repeat, and may have noise: components that look like it
+        are left out, and the others keep their shares of the variance.
     max_components : int, default=512
         Largest number of components.
 
@@ -26,19 +28,33 @@ def find_components(
     centre : array (D,)
         The mean of the sample.
     components : array (D, m)
-        ``(x - centre) @ components`` has variance 1 in each column.
+        ``(x - centre) @ components`` has variance 1 in each column, or on average.
     """
-    centre = x.mean(axis=0)
+    # Most pixels of most pictures never change. Work grows with the cube of the rest.
+    varies = (x != x[0]).any(axis=0)
+    if not varies.any():
+        varies[0] = True
+    varying = x[:, varies]
+    centre = varying.mean(axis=0)
 
     # In units of its noise each column has the same. Only then what is left after the
     # signal looks like white noise.
-    unit = np.ones(x.shape[1], dtype=np.float32)
+    unit = np.ones(varying.shape[1], dtype=np.float32)
     if noisy:
-        unit = _estimate_noise(x)
+        unit = _estimate_noise(varying)
 
-    variances, axes = _find_axes((x - centre) / unit, noisy, max_components)
-    components = axes / np.sqrt(variances) / unit[:, None]
-    return centre.astype(np.float32), components.astype(np.float32)
+    variances, axes = _find_axes((varying - centre) / unit, noisy, max_components)
+    scales = np.sqrt(variances)
+    if noisy:
+        # At variance 1 the finest details would count as much as what is seen at a
+        # glance, and each row would be known by its details: it would be memorised.
+        scales = np.full(len(variances), np.sqrt(variances.mean()))
+
+    all_centres = x[0].astype(np.float32)
+    all_centres[varies] = centre
+    components = np.zeros((x.shape[1], len(variances)), dtype=np.float32)
+    components[varies] = axes / scales / unit[:, None]
+    return all_centres, components
 
 
 def _find_axes(
@@ -49,24 +65,26 @@ def _find_axes(
     n, d = x.shape
     is_wide = n < d
     gram = x @ x.T if is_wide else x.T @ x
-    variances, axes = np.linalg.eigh(gram.astype(np.float64) / n)
-    variances = variances[::-1]
-    axes = axes[:, ::-1]
+    ascending, vectors = np.linalg.eigh(gram.astype(np.float64) / n)
+    variances = ascending[::-1]
 
     n_signal = len(variances)
     if noisy:
         n_signal = count_above_noise(variances, n, d)
     n_nonzero = int((variances[:n_signal] > 1e-7 * variances[0]).sum())
     n_components = min(max(n_nonzero, 1), max_components)
+
+    # The same components on every machine: signs, and axes of equal variance.
+    canonical = compute_canonical_basis(
+        ascending[-n_components:],
+        vectors[:, -n_components:],
+        norm=float(ascending[-1]),
+    )
     variances = variances[:n_components]
-    axes = axes[:, :n_components]
+    axes = canonical[:, ::-1]
     if is_wide:
         axes = (x.T @ axes) / np.sqrt(n * variances)
-
-    # The same components on every machine: the largest entry of each is positive.
-    largest = np.abs(axes).argmax(axis=0)
-    signs = np.sign(axes[largest, np.arange(n_components)])
-    return variances, axes * signs
+    return variances, axes
 
 
 def _estimate_noise(x: Float32Array) -> Float32Array:

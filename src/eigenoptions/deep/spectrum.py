@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 
 import numpy as np
 
+from eigenoptions._ties import find_first_maximum
 from eigenoptions._types import FloatArray
 from eigenoptions.deep.certificate import Certificate, find_resolved
 from eigenoptions.deep.dataset import Dataset, Subset
@@ -20,8 +20,6 @@ from eigenoptions.deep.moments import (
 from eigenoptions.deep.ritz import find_slow_functions, find_visible_lag, remove_noise
 from eigenoptions.deep.scores import compute_score
 from eigenoptions.spectra import Spectrum
-
-logger = logging.getLogger("eigenoptions")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,19 +66,23 @@ def compute_spectrum(
         slow = remove_noise(slow, data.all, features, lag)
 
     functions = combine_features(features, slow.vectors)
-    implied = slow.values
-    if len(data.all.list_pairs(2 * lag)[0]):
+    if _has_pairs(data, 2 * lag):
         implied = compute_implied_values(data.all, functions, lag)
+    else:
+        # Nothing to compare with: the certificate trusts no function but the constant.
+        implied = np.append(0.0, np.full(k - 1, np.nan))
 
     # What a slow or unresolved function contains of faster ones has decayed at longer
     # lags, so the value implied there is the better one. Where pairs are exact, the
     # certificate compares with it, too.
-    long_lag_values = compute_long_lag_values(data.all, functions, implied, lag)
-    if data.repeating:
-        implied = long_lag_values
-    is_fast = slow.values * lag >= 0.5
-    is_resolved = find_resolved(slow.values, implied)
-    values = np.where(is_fast & is_resolved, slow.values, long_lag_values)
+    values = slow.values
+    if np.isfinite(implied).all():
+        long_lag_values = compute_long_lag_values(data.all, functions, implied, lag)
+        if data.repeating:
+            implied = long_lag_values
+        is_fast = slow.values * lag >= 0.5
+        is_resolved = find_resolved(slow.values, implied)
+        values = np.where(is_fast & is_resolved, slow.values, long_lag_values)
 
     # The constant stays first.
     order = np.append(0, 1 + np.argsort(values[1:], kind="stable"))
@@ -94,12 +96,6 @@ def compute_spectrum(
         lag=lag,
         repeating=data.repeating,
     )
-    if not certificate.resolved.all():
-        logger.warning(
-            "not resolved: %s; train longer, or use more data",
-            ", ".join(certificate.unresolved_labels),
-        )
-
     vectors = _fix_signs(slow.vectors[:, order], features, len(data.observations))
     # The functions lie in the span of the last layer. The other features come after it.
     n_others = encoder.n_features - len(vectors)
@@ -112,6 +108,12 @@ def compute_spectrum(
         features=encoder,
         certificate=certificate,
     )
+
+
+def _has_pairs(data: Dataset, lag: int) -> bool:
+    """Tell whether there are pairs of observations at a lag."""
+    # Where observations repeat, pairs are those of a walk on their table.
+    return data.repeating or len(data.all.list_pairs(lag)[0]) > 0
 
 
 def _choose_lag(data: Dataset, features: NumberedFeatures, k: int, max_lag: int) -> int:
@@ -143,8 +145,14 @@ def _fix_signs(
     n_observations: int,
     max_observations: int = 25_000,
 ) -> FloatArray:
-    """Choose the sign of each function so that its largest value is positive."""
+    """Choose the sign of each function so that its largest value is positive.
+
+    Values within a hundredth of the largest count as equal to it, and the first of them
+    decides: what is learned is not exact.
+    """
     numbers = np.arange(min(n_observations, max_observations))
     f = features(numbers) @ vectors
-    largest = f[np.abs(f).argmax(axis=0), np.arange(f.shape[1])]
+    sizes = np.abs(f)
+    peaks = find_first_maximum(sizes, 0.01 * sizes.max(axis=0), axis=0)
+    largest = f[peaks, np.arange(f.shape[1])]
     return vectors * np.where(largest < 0, -1.0, 1.0)

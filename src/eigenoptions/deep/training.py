@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
 from eigenoptions._types import FloatArray, IndexArray, Progress, Randomness
 from eigenoptions._validation import check_float, check_int, make_generator
 from eigenoptions.data import Transitions
@@ -33,6 +34,7 @@ logger = logging.getLogger("eigenoptions")
 _NumberedInputs: TypeAlias = Callable[[IndexArray], Tensor]
 
 
+@shows_progress
 def learn(
     transitions: Dataset | Transitions | Iterable[Transitions],
     k: int = 16,
@@ -46,7 +48,8 @@ def learn(
     lag: int = 5,
     recognise: bool = True,
     rng: Randomness = 0,
-    progress: Progress | None = None,
+    progress: ProgressArgument = None,
+    warn: bool = True,
 ) -> LearnedSpectrum:
     """Train features on transitions, and find the k slowest functions in their span.
 
@@ -90,8 +93,11 @@ def learn(
         ``"random"``).
     rng : int or Generator, default=0
         Seed of weights, batches and held-out blocks.
-    progress : callable, optional
-        Called with the number of steps done and the number of all steps.
+    progress : bool or callable, default=None
+        True shows a bar, None only after two seconds. A function is called with the
+        number of steps done and the number of all steps.
+    warn : bool, default=True
+        Whether a warning names the functions that are not resolved.
 
     Returns
     -------
@@ -117,6 +123,7 @@ def learn(
     >>> bool(spectrum.certificate.resolved.all())
     True
     """
+    progress = check_progress(progress)
     k = check_int("k", k, 2)
     batch = check_int("batch", batch)
     lag = check_int("lag", lag)
@@ -143,7 +150,31 @@ def learn(
         if steps is None:
             steps = max(1, round(seconds / trainer.estimate_step_seconds(batch)))
         trainer.train(steps, batch, rate, discount, progress)
-        return trainer.compute_spectrum()
+        learned = trainer.compute_spectrum()
+
+    if warn:
+        warn_unresolved(learned, k)
+    return learned
+
+
+def warn_unresolved(learned: LearnedSpectrum, k: int) -> None:
+    """Warn of those of the first k eigenfunctions that cannot be trusted."""
+    certificate = learned.certificate
+    assert certificate is not None
+    if np.isnan(certificate.implied).any():
+        logger.warning(
+            "nothing is known of how good the eigenfunctions are: no two transitions "
+            "of the data follow each other; give them in the order of time"
+        )
+        return
+
+    labels = certificate.unresolved_labels
+    unresolved = [label for label in labels if int(label[1:]) <= k]
+    if unresolved:
+        logger.warning(
+            "not resolved: %s; train longer (seconds=), or use more data",
+            ", ".join(unresolved),
+        )
 
 
 class _Trainer:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from eigenoptions._types import Progress, Randomness
+from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
+from eigenoptions._types import Randomness
 from eigenoptions._validation import check_int
 from eigenoptions.discovery.method import get_method
 from eigenoptions.discovery.tables import Request, discover_table
@@ -42,6 +43,7 @@ def discover(
     key: str | Key | None = ...,
     **settings: Any,
 ) -> OptionSet | LinearOptionSet: ...
+@shows_progress
 def discover(
     source: Any,
     n_options: int | None = None,
@@ -50,7 +52,7 @@ def discover(
     gamma: float | None = None,
     key: str | Key | None = None,
     rng: Randomness = 0,
-    progress: Progress | None = None,
+    progress: ProgressArgument = None,
     **settings: Any,
 ) -> OptionSet | LinearOptionSet:
     """Options of an MDP, a maze, an environment or samples, without any reward.
@@ -94,8 +96,9 @@ def discover(
         the same, where it has been seen.
     rng : int or Generator, default=0
         Draws samples, generated mazes, and what the method draws.
-    progress : callable, default=None
-        Called as ``progress(done, total)`` in each part of the work.
+    progress : bool or callable, default=None
+        True shows a bar, None only after two seconds. A function is called as
+        ``progress(done, total)`` in each part of the work.
     **settings
         Settings of the method, for ``"eigen"``: `operator` ("normalized"; of an
         environment "random-walk", if a quarter of the options would stop at the end
@@ -114,6 +117,7 @@ def discover(
     >>> discover("MountainCar-v0", n_options=2, steps=2000, features="fourier")
     LinearOptionSet(2 learned options on 16 features: e2+, e2-)
     """
+    progress = check_progress(progress)
     if n_options is not None:
         n_options = check_int("n_options", n_options)
     request = Request(

@@ -15,6 +15,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
+from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
 from eigenoptions._types import BoolArray, IntegerArray, Progress, Randomness
 from eigenoptions._validation import check_int, make_generator, set_readonly
 from eigenoptions.data import Transitions
@@ -34,6 +35,7 @@ from eigenoptions.features import add_batch_axis
 _NOT_ARRAYS = (spaces.Dict, spaces.Tuple, spaces.Text, spaces.Graph, spaces.Sequence)
 
 
+@shows_progress
 def collect(
     env: Source,
     steps: int,
@@ -45,7 +47,7 @@ def collect(
     features: Callable[[Any], Any] | None = None,
     option_chance: float | str | None = "auto",
     stop_chance: float = 0.0,
-    progress: Progress | None = None,
+    progress: ProgressArgument = None,
 ) -> Transitions:
     """Collect transitions of an environment, in memory.
 
@@ -76,9 +78,9 @@ def collect(
         With options as policy: as in `OptionsWrapper`.
     stop_chance : float, default=0.0
         With options as policy: as in `OptionsWrapper`.
-    progress : callable, default=None
-        Called with the number of transitions collected and wanted, about once per
-        1,024.
+    progress : bool or callable, default=None
+        True shows a bar, None only after two seconds. A function is called with the
+        number of transitions collected and wanted, about once per 1,024.
 
     Returns
     -------
@@ -91,6 +93,7 @@ def collect(
     >>> batch.obs.shape, batch.action.dtype, bool(batch.terminated.any())
     ((100,), dtype('int64'), True)
     """
+    progress = check_progress(progress)
     steps = check_int("steps", steps)
     n_envs = check_int("n_envs", n_envs)
     if max_episode_steps is not None:

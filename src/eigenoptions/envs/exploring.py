@@ -15,7 +15,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from eigenoptions._types import Progress, Randomness
+from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
+from eigenoptions._types import Randomness
 from eigenoptions._validation import check_choice, check_int, make_generator
 from eigenoptions.envs.experience import Experience, Promise, Walker, describe_env
 from eigenoptions.envs.families import Key
@@ -180,6 +181,7 @@ class Explorer:
         return self._walker
 
 
+@shows_progress
 def explore(
     env: Explorable,
     steps: int,
@@ -189,7 +191,7 @@ def explore(
     seed: int = 0,
     rng: Randomness = 0,
     known: Found | None = None,
-    progress: Progress | None = None,
+    progress: ProgressArgument = None,
 ) -> Found:
     """Explore an environment of which nothing is known, and return what was found.
 
@@ -222,8 +224,9 @@ def explore(
         Decides between equal actions, and draws what is random in a layout.
     known : Found, default=None
         What was found before. The walk continues with it, and the result holds both.
-    progress : callable, default=None
-        Called as ``progress(done, steps)``.
+    progress : bool or callable, default=None
+        True shows a bar, None only after two seconds. A function is called as
+        ``progress(done, steps)``.
 
     Returns
     -------
@@ -252,6 +255,7 @@ def explore(
     >>> eo.discover(found, n_options=2)
     OptionSet(2 options on 104 states: e2+, e2-)
     """
+    progress = check_progress(progress)
     steps = check_int("steps", steps)
     if until is not None and not callable(until):
         check_choice("until", until, ("reward", "known"))

@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium.spaces import Discrete
 from gymnasium.utils import RecordConstructorArgs
 
+from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
 from eigenoptions._types import Progress
 from eigenoptions._validation import check_int
 from eigenoptions.envs.families import Key, find_family, use_functions
@@ -30,6 +31,7 @@ from eigenoptions.options.lookahead import Restore, Save
 logger = logging.getLogger("eigenoptions")
 
 
+@shows_progress
 def from_env(
     env: str | gym.Env[Any, Any],
     *,
@@ -37,7 +39,7 @@ def from_env(
     key: Key | None = None,
     save: Save | None = None,
     restore: Restore | None = None,
-    progress: Progress | None = None,
+    progress: ProgressArgument = None,
     seed: int | None = 0,
 ) -> MDP:
     """Return the exact MDP of a finite Gymnasium environment.
@@ -64,8 +66,9 @@ def from_env(
     save, restore : callable, default=None
         ``saved = save(env.unwrapped)`` and ``restore(env.unwrapped, saved)``. None: the
         environment is copied.
-    progress : callable, default=None
-        Called with the number of states expanded and found.
+    progress : bool or callable, default=None
+        True shows a bar, None only after two seconds. A function is called with the
+        number of states expanded and found.
     seed : int or None, default=0
         Seed of the reset before the search. MiniGrid's layouts depend on it.
 
@@ -89,6 +92,7 @@ def from_env(
     >>> from_env("FrozenLake-v1")
     MDP(FrozenLake-v1: 16 states, 4 actions, stochastic, start 0, goal 15)
     """
+    progress = check_progress(progress)
     made = make_env(env)
     try:
         n_actions = count_actions(made)

@@ -8,6 +8,7 @@ from math import inf, log
 
 import numpy as np
 
+from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
 from eigenoptions._types import FloatArray, Progress
 from eigenoptions.evaluation.behaviour import Chance, prepare_behaviour
 from eigenoptions.evaluation.hitting import HittingSystem
@@ -15,13 +16,14 @@ from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
 
 
+@shows_progress
 def diffusion_time(
     mdp: MDP,
     options: OptionSet | None = None,
     *,
     option_chance: Chance = None,
     stop_chance: float = 0.0,
-    progress: Progress | None = None,
+    progress: ProgressArgument = None,
 ) -> float:
     """Compute the mean expected number of primitive steps between two different states.
 
@@ -43,9 +45,10 @@ def diffusion_time(
         paper. ``"auto"``: `tune_exploration` chooses this and the stop chance.
     stop_chance : float in [0, 1], default=0.0
         Probability that an option also terminates after each of its steps.
-    progress : callable or None, default=None
-        Called as ``progress(done, total)`` with numbers of goals. With more than 1,000
-        states, a minute can pass.
+    progress : bool or callable, default=None
+        True shows a bar, None only after two seconds. A function is called as
+        ``progress(done, total)`` with numbers of goals. With more than 1,000 states, a
+        minute can pass.
 
     Returns
     -------
@@ -68,18 +71,20 @@ def diffusion_time(
     >>> round(diffusion_time(mdp), 3), round(diffusion_time(mdp, options), 1)
     (620.769, 218.4)
     """
+    progress = check_progress(progress)
     behaviour = prepare_behaviour(mdp, options, option_chance, stop_chance)
     system = HittingSystem(behaviour)
     return _average_pairs(system.solve(behaviour.option_chance, progress=progress))
 
 
+@shows_progress
 def diffusion_curve(
     mdp: MDP,
     options: OptionSet,
     *,
     option_chance: Chance = None,
     stop_chance: float = 0.0,
-    progress: Progress | None = None,
+    progress: ProgressArgument = None,
 ) -> FloatArray:
     """Compute the diffusion time as options are added one by one (Figure 6).
 
@@ -87,8 +92,9 @@ def diffusion_curve(
     ----------
     mdp, options, option_chance, stop_chance
         As in `diffusion_time`.
-    progress : callable or None, default=None
-        Called as ``progress(done, total)`` with numbers of diffusion times.
+    progress : bool or callable, default=None
+        True shows a bar, None only after two seconds. A function is called as
+        ``progress(done, total)`` with numbers of diffusion times.
 
     Returns
     -------
@@ -104,6 +110,7 @@ def diffusion_curve(
     >>> diffusion_curve(mdp, eo.solve(mdp, ends)).round(1).tolist()
     [20.0, 37.1, 5.8]
     """
+    progress = check_progress(progress)
     behaviour = prepare_behaviour(mdp, options, option_chance, stop_chance)
     system = HittingSystem(behaviour)
     times = np.empty(len(behaviour.policy) + 1)
@@ -138,12 +145,13 @@ class BestChance:
     uniform_diffusion_time: float
 
 
+@shows_progress
 def best_option_chance(
     mdp: MDP,
     options: OptionSet,
     *,
     stop_chance: float = 0.0,
-    progress: Progress | None = None,
+    progress: ProgressArgument = None,
 ) -> BestChance:
     """Find the option chance with the smallest diffusion time (Section 4.2).
 
@@ -151,9 +159,10 @@ def best_option_chance(
     ----------
     mdp, options, stop_chance
         As in `diffusion_time`.
-    progress : callable or None, default=None
-        Called as ``progress(done, total)`` with the number of diffusion times that are
-        computed, and the largest number that there can be.
+    progress : bool or callable, default=None
+        True shows a bar, None only after two seconds. A function is called as
+        ``progress(done, total)`` with the number of diffusion times that are computed,
+        and the largest number that there can be.
 
     Returns
     -------
@@ -170,6 +179,7 @@ def best_option_chance(
     >>> round(best.uniform_diffusion_time)
     13525
     """
+    progress = check_progress(progress)
     behaviour = prepare_behaviour(mdp, options, None, stop_chance)
     if not len(behaviour.policy):
         raise ValueError(

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from eigenoptions._types import FloatArray, IndexArray, Progress, Randomness
+from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
+from eigenoptions._types import FloatArray, IndexArray, Randomness
 from eigenoptions._validation import check_float, check_int, make_generator
 from eigenoptions.evaluation.behaviour import (
     Behaviour,
@@ -49,6 +50,7 @@ class Estimate:
     steps: int
 
 
+@shows_progress
 def diffusion_estimate(
     mdp: MDP,
     options: OptionSet | None = None,
@@ -59,7 +61,7 @@ def diffusion_estimate(
     max_steps: int = 1_000_000_000,
     confidence: float = 0.95,
     rng: Randomness = 0,
-    progress: Progress | None = None,
+    progress: ProgressArgument = None,
 ) -> Estimate:
     """Estimate the diffusion time of a state space too large for `diffusion_time`.
 
@@ -81,8 +83,9 @@ def diffusion_estimate(
         Confidence level of the interval.
     rng : int or Generator, default=0
         Draws the walks.
-    progress : callable or None, default=None
-        Called as ``progress(done, total)`` with numbers of walks.
+    progress : bool or callable, default=None
+        True shows a bar, None only after two seconds. A function is called as
+        ``progress(done, total)`` with numbers of walks.
 
     Returns
     -------
@@ -96,6 +99,7 @@ def diffusion_estimate(
     >>> estimate.low < 620.769 < estimate.high
     True
     """
+    progress = check_progress(progress)
     walks = check_int("walks", walks, minimum=2, maximum=10_000_000)
     max_steps = check_int("max_steps", max_steps)
     confidence = check_float("confidence", confidence, above=0, below=1)

@@ -28,6 +28,7 @@ from math import inf
 import numpy as np
 from scipy.sparse import csr_array, eye_array, kron
 
+from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
 from eigenoptions._types import BoolArray, FloatArray, IndexArray, Progress
 from eigenoptions.evaluation.behaviour import Behaviour, Chance, prepare_behaviour
 from eigenoptions.mdp import MDP
@@ -38,13 +39,14 @@ from eigenoptions.options import OptionSet
 _MAX_STATES = 4_000
 
 
+@shows_progress
 def hitting_times(
     mdp: MDP,
     options: OptionSet | None = None,
     *,
     option_chance: Chance = None,
     stop_chance: float = 0.0,
-    progress: Progress | None = None,
+    progress: ProgressArgument = None,
 ) -> FloatArray:
     """Compute the expected number of primitive steps between all states (Appendix B).
 
@@ -65,6 +67,7 @@ def hitting_times(
     >>> hitting_times(eo.maze("S.G")).round(6).tolist()
     [[0.0, 4.0, 12.0], [8.0, 0.0, 8.0], [12.0, 4.0, 0.0]]
     """
+    progress = check_progress(progress)
     behaviour = prepare_behaviour(mdp, options, option_chance, stop_chance)
     system = HittingSystem(behaviour)
     states = behaviour.states

@@ -39,8 +39,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, eye_array
 from scipy.sparse.linalg import splu
 
+from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
 from eigenoptions._ties import COMPUTED_TOLERANCE, EXACT_TOLERANCE, find_first_maximum
-from eigenoptions._types import FloatArray, IntegerArray, Progress
+from eigenoptions._types import FloatArray, IntegerArray
 from eigenoptions._validation import (
     check_float,
     check_memory,
@@ -56,13 +57,14 @@ from eigenoptions.options.records import TERMINATE, OptionSet, Purpose, check_pu
 MAX_GAMMA = 1.0 - 1e-7
 
 
+@shows_progress
 def solve(
     mdp: MDP,
     purposes: Purpose | Iterable[Purpose],
     gamma: float = 0.9,
     *,
     provenance: dict[str, Any] | None = None,
-    progress: Progress | None = None,
+    progress: ProgressArgument = None,
 ) -> OptionSet:
     """Compute the optimal options of many purposes (Section 3).
 
@@ -79,8 +81,9 @@ def solve(
         through lower potential to reach a higher one.
     provenance : dict, default=None
         Entries to record in the set beside gamma.
-    progress : callable, default=None
-        Called as ``progress(done, total)`` with numbers of options.
+    progress : bool or callable, default=None
+        True shows a bar, None only after two seconds. A function is called as
+        ``progress(done, total)`` with numbers of options.
 
     Returns
     -------
@@ -94,6 +97,7 @@ def solve(
     >>> solve(corridor, Purpose([0, 0, 0, 0, 1], "goal 4")).policy.tolist()
     [[1, 1, 1, 1, -1]]
     """
+    progress = check_progress(progress)
     gamma = _check_gamma(gamma)
     check_type("mdp", mdp, MDP, "make one with maze() or from_env()")
     if isinstance(purposes, Purpose):

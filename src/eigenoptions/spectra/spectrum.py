@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
+from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
 from eigenoptions._types import FeatureFunction, FloatArray, Progress, Randomness
 from eigenoptions._validation import (
     Record,
@@ -147,6 +148,7 @@ def number_vectors(spectrum: Spectrum) -> range:
     return range(first, first + len(spectrum.values))
 
 
+@shows_progress
 def spectrum(
     W: csr_array,
     k: int | None = None,
@@ -154,7 +156,7 @@ def spectrum(
     *,
     gamma: float = 0.99,
     rng: Randomness = 0,
-    progress: Progress | None = None,
+    progress: ProgressArgument = None,
 ) -> Spectrum:
     """Compute the k smoothest eigenpairs of a graph (Section 2.3).
 
@@ -176,9 +178,10 @@ def spectrum(
     rng : int or Generator, default=0
         Draws the start vector of the Lanczos iteration. The result does not depend on
         it.
-    progress : callable or None, default=None
-        Called as ``progress(done, total)`` with the steps of the iteration and about
-        how many there will be: the second number may grow.
+    progress : bool or callable, default=None
+        True shows a bar, None only after two seconds. A function is called as
+        ``progress(done, total)`` with the steps of the iteration and about how many
+        there will be: the second number may grow.
 
     Returns
     -------
@@ -201,6 +204,7 @@ def spectrum(
     >>> spectrum(path, operator="combinatorial").values.round(3).tolist()
     [0.0, 0.586, 2.0, 3.414]
     """
+    progress = check_progress(progress)
     return compute_spectrum(
         GraphLaplacian(W, operator), k, gamma=gamma, rng=rng, progress=progress
     )

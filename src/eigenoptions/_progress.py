@@ -1,0 +1,154 @@
+"""Progress: what `progress=` means, in every function that may take long.
+
+* a function is called as ``progress(done, total)``;
+* None, the default, shows a bar after two seconds where somebody can see it: in a
+  terminal or a notebook;
+* True shows a bar at once, and False shows none.
+
+A public function is decorated with `shows_progress`, and calls `check_progress` first.
+It passes the function that it gets on to what it calls, so there is one bar for all.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
+
+from eigenoptions._types import Progress
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# What users may give as `progress`.
+ProgressArgument: TypeAlias = Progress | bool | None
+
+
+def check_progress(progress: ProgressArgument) -> Progress | None:
+    """Return the function to be called; TypeError for what is no progress.
+
+    Examples
+    --------
+    >>> check_progress(print) is print, check_progress(False)
+    (True, None)
+    """
+    if progress is None or isinstance(progress, bool):
+        return None
+    if not callable(progress):
+        raise TypeError(
+            "progress must be True, False or a function (done, total), "
+            f"got {type(progress).__name__}"
+        )
+    return progress
+
+
+def shows_progress(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a function with a keyword `progress`, so that it may show a bar.
+
+    Examples
+    --------
+    >>> @shows_progress
+    ... def count(n, progress=None):
+    ...     for i in range(n):
+    ...         progress(i + 1, n)
+    >>> count(2, progress=print)
+    1 2
+    2 2
+    >>> count(2, progress=False)
+    """
+
+    @wraps(function)
+    def show(*args: P.args, **kwargs: P.kwargs) -> R:
+        wanted: Any = kwargs.get("progress")
+        is_default = wanted is None and _has_spectators()
+        if is_default or wanted is True:
+            bar = _Bar(function.__name__, delay=2.0 if is_default else 0.0)
+            kwargs["progress"] = bar.update
+            try:
+                return function(*args, **kwargs)
+            finally:
+                bar.close()
+
+        if wanted is None or wanted is False:
+            # Not None: functions that are called from here would show bars of theirs.
+            kwargs["progress"] = _ignore
+        return function(*args, **kwargs)
+
+    return show
+
+
+def _ignore(done: int, total: int) -> None:
+    """Show nothing."""
+
+
+def _has_spectators() -> bool:
+    """Whether a bar would be seen: in a terminal, or in a notebook."""
+    # Workers write to the same terminal as the process that started them.
+    processes = sys.modules.get("multiprocessing.process")
+    if processes is not None and processes.current_process().name != "MainProcess":
+        return False
+    if "ipykernel" in sys.modules:
+        return True
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+class _Bar:
+    """A bar on standard error, or in a notebook.
+
+    Parameters
+    ----------
+    text : str
+        What is going on.
+    delay : float
+        Seconds before it appears: quick work shows nothing.
+    interval : float, default=0.1
+        Seconds between two changes.
+    """
+
+    def __init__(self, text: str, delay: float, interval: float = 0.1) -> None:
+        self._text = text
+        self._interval = interval
+        self._next_change = time.monotonic() + delay
+        self._display: RichProgress | None = None
+
+    def update(self, done: int, total: int) -> None:
+        """Show how much is done, at the first call after the delay and from then on."""
+        now = time.monotonic()
+        is_last = self._display is not None and done >= total
+        if now < self._next_change and not is_last:
+            return
+        self._next_change = now + self._interval
+
+        if self._display is None:
+            self._display = _make_display()
+            self._display.start()
+            self._display.add_task(self._text, total=None)
+        task = self._display.task_ids[0]
+        self._display.update(task, completed=done, total=total)
+
+    def close(self) -> None:
+        """Remove the bar."""
+        if self._display is not None:
+            self._display.stop()
+
+
+def _make_display() -> RichProgress:
+    """A display of one bar, with the time that is left."""
+    # Imported here: ``import eigenoptions`` is light, and most work is quick.
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskProgressColumn, TimeRemainingColumn
+    from rich.progress import Progress as RichProgress
+
+    return RichProgress(
+        "{task.description}",
+        BarColumn(bar_width=30),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
