@@ -29,9 +29,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "diffusion_curve": lambda **p: eo.diffusion_curve(ROOMS, OPTIONS, **p).tolist(),
     "best_option_chance": lambda **p: eo.best_option_chance(ROOMS, OPTIONS, **p).chance,
     "hitting_times": lambda **p: float(eo.hitting_times(ROOMS, OPTIONS, **p).mean()),
-    "diffusion_estimate": lambda **p: (
-        eo.diffusion_estimate(ROOMS, walks=2, **p).mean
-    ),
+    "diffusion_estimate": lambda **p: eo.diffusion_estimate(ROOMS, walks=2, **p).mean,
     "q_learning": lambda **p: eo.q_learning(
         ROOMS, OPTIONS, runs=1, episodes=2, **p
     ).returns.tolist(),
