@@ -133,8 +133,41 @@ def read_exploration(space: str, n_options: int) -> list[str]:
     ]
 
 
+def read_environments(outcome: str) -> list[str]:
+    """How many of 63 environments have an outcome, and sample options, as stored."""
+    rows = pd.read_csv(ROOT / "reproduction" / "environments.csv")
+    rows = rows[rows.outcome == outcome]
+    return [f"{len(rows)}", f"{(rows.option_chance > 0).sum()}"]
+
+
+def read_seen() -> list[str]:
+    """States that `explore` and random actions see in four environments, as stored."""
+    rows = pd.read_csv(ROOT / "reproduction" / "environments_seen.csv")
+    numbers = []
+    for row in rows.itertuples():
+        numbers += [f"{row.explore:,.0f}", f"{row.random:,.0f}"]
+    return numbers
+
+
 FOUR_ROOMS = "four-rooms"
 STATEMENTS: list[tuple[str, str, Callable[[], Sequence[str]]]] = [
+    (
+        "docs/environments.md",
+        "| options of all states | {} | {} |",
+        partial(read_environments, "options"),
+    ),
+    (
+        "docs/environments.md",
+        "| options of the part that `explore` found, with a warning | {} | {} |",
+        partial(read_environments, "options of a part"),
+    ),
+    (
+        "docs/explore.md",
+        "it sees {} states of BabyAI-GoToLocal (random actions: {}), {} of "
+        "KeyCorridorS5R3 ({}), {} of ObstructedMaze-1Q ({}) and {} of UnlockPickup "
+        "({}).",
+        read_seen,
+    ),
     (
         "README.md",
         "| Q-learning in four rooms: mean return of 500 episodes, 4 eigenoptions "

@@ -11,6 +11,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import pandas as pd
 import pytest
 from gymnasium.spaces import MultiDiscrete
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
@@ -269,3 +270,19 @@ def test_the_automatic_setting_says_once_that_it_uses_no_options(caplog: Any) ->
     caplog.clear()
     eo.OptionsWrapper(MazeEnv("S......"), useless, option_chance=0.0)
     assert not caplog.records
+
+
+def test_the_program_notes_what_became_of_environments(tmp_path: Path) -> None:
+    from reproduction.environments import count_outcomes, main, try_environment
+
+    table = tmp_path / "environments.csv"
+    main(["--quick", "--out", str(table), "--seen", str(tmp_path / "seen.csv")])
+    assert table.read_text().count("\n") == 3
+    assert "UnlockPickup" in (tmp_path / "seen.csv").read_text()
+
+    # Random under its whole state: refused, and the message names a remedy.
+    refused = try_environment("MiniGrid-Dynamic-Obstacles-5x5-v0")
+    assert refused["outcome"] == "refused"
+    assert "key=" in refused["said"]
+    counts = count_outcomes(pd.DataFrame([refused]))
+    assert counts.silent.tolist() == [0]
