@@ -293,7 +293,14 @@ NAN = (np.full((3, 2), np.nan), [0, 0, 0], np.zeros((3, 2)))
         ("MountainCar-v0", {"steps": 99, "policy": "magic"}, "policy"),
         ("MountainCar-v0", {"steps": 99, "features": "wavelets"}, "features"),
         ("MountainCar-v0", {"steps": 99, "per_cell": 0}, "per_cell"),
-        ("MountainCar-v0", {"steps": 99, "method": "covering"}, "numbered"),
+        (
+            "MountainCar-v0",
+            {"steps": 99, "method": "covering", "features": "fourier"},
+            "numbered",
+        ),
+        ("MountainCar-v0", {"steps": 99, "cell_size": 0.0}, "cell_size"),
+        ("MountainCar-v0", {"steps": 99, "cell_size": 99.0}, "cell_size"),
+        ("MountainCar-v0", {"steps": 99, "columns": [5]}, "columns"),
     ],
 )
 def test_discover_bad_samples_raise(
@@ -305,6 +312,8 @@ def test_discover_bad_samples_raise(
 
 def test_discover_unknown_settings_of_samples_raise() -> None:
     with pytest.raises(TypeError, match="did you mean 'order'"):
-        eo.discover("MountainCar-v0", 2, steps=99, oder=3)
+        eo.discover("MountainCar-v0", 2, steps=99, features="fourier", oder=3)
+    with pytest.raises(TypeError, match="did you mean 'cell_size'"):
+        eo.discover("MountainCar-v0", 2, steps=99, cell_sice=3)
     with pytest.raises(TypeError, match="speed"):
         eo.discover(BATCH, 2, "diffusion", speed=3)

@@ -25,6 +25,9 @@ from eigenoptions.options.fitting import fit
 from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.spectra.incidence import feature_spectrum
 
+# Settings of the fit, and what decides between ways to follow a purpose in features.
+FIT_SETTINGS = ("policy", "whiten", "per_cell", "iterations", "ridge", "stop", "parts")
+
 
 @dataclass(frozen=True, eq=False)
 class _FeaturePurposes:

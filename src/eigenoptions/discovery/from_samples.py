@@ -14,7 +14,8 @@ from scipy.sparse import issparse
 
 from eigenoptions._types import IndexArray
 from eigenoptions.data import Transitions
-from eigenoptions.discovery.feature_space import discover_features
+from eigenoptions.discovery.cells import discover_cells
+from eigenoptions.discovery.feature_space import FIT_SETTINGS, discover_features
 from eigenoptions.discovery.method import NoOptionsError
 from eigenoptions.discovery.samples import Samples
 from eigenoptions.discovery.tables import Request, discover_table
@@ -24,15 +25,29 @@ from eigenoptions.options.linear import LinearOptionSet
 
 
 def discover_samples(samples: Samples, request: Request) -> OptionSet | LinearOptionSet:
-    """Options of samples: of their table, or in a feature space."""
-    if request.settings.get("features") is None and samples.n_states is not None:
-        return _discover_sampled_table(samples, request)
+    """Options of samples: of their table, of their cells, or in a feature space."""
+    if request.settings.get("features") is None:
+        if samples.n_states is not None:
+            return _discover_sampled_table(samples, request)
+        if _has_vectors(samples) and not _wants_features(request):
+            return discover_cells(samples, request)
     if not request.method.has_features:
         raise ValueError(
             f"method {request.method.name!r} needs numbered states: use "
             'method="eigen" for features'
         )
     return discover_features(samples, request)
+
+
+def _has_vectors(samples: Samples) -> bool:
+    """Whether observations are a few numbers each, and not bytes or images."""
+    obs = samples.transitions.obs
+    return obs.ndim == 2 and obs.dtype.kind in "iuf" and obs.dtype != np.uint8
+
+
+def _wants_features(request: Request) -> bool:
+    """Whether a setting says that options are fitted to features."""
+    return any(name in request.settings for name in FIT_SETTINGS)
 
 
 def _discover_sampled_table(samples: Samples, request: Request) -> OptionSet:

@@ -25,7 +25,9 @@ class RunningOption:
     """One execution of an option, from its start to its end.
 
     An option terminates where its policy does. Options of features may also have a
-    `patience` and a `stop_chance` (see `LinearOptionSet`), which end them here.
+    `patience` and a `stop_chance` (see `LinearOptionSet`), which end them here. If they
+    know the discount of their values (`gamma`), they also end when they do not keep
+    what their values promise (see `Promise`).
 
     Parameters
     ----------
@@ -63,6 +65,9 @@ class RunningOption:
         own_stop_chance: float = getattr(option, "stop_chance", 0.0)
         self._stop_chance = 1 - (1 - own_stop_chance) * (1 - stop_chance)
 
+        gamma: float | None = getattr(option, "gamma", None)
+        self._promise = None if gamma is None else Promise(gamma)
+
         # The highest potential so far, and the steps since then.
         self._highest = -np.inf
         self._steps_since_highest = 0
@@ -78,7 +83,7 @@ class RunningOption:
             return TERMINATE
         if np.ndim(action) == 0:
             action = int(action)
-        if self._patience is not None and self._is_impatient(obs, self._patience):
+        if self._gives_up(obs):
             return TERMINATE
         # An option takes at least one step.
         if self._stop_chance and self.steps and self._rng.random() < self._stop_chance:
@@ -86,12 +91,73 @@ class RunningOption:
         self.steps += 1
         return action
 
-    def _is_impatient(self, obs: Any, patience: int) -> bool:
-        """Note the potential; return whether it has not risen for too many steps."""
+    def _gives_up(self, obs: Any) -> bool:
+        """Return whether the potential rises too slowly."""
+        if self._patience is None and self._promise is None:
+            return False
         potential = float(self._option.potential(obs))
+        if self._patience is not None and self._is_impatient(potential, self._patience):
+            return True
+        if self._promise is None:
+            return False
+        return not self._promise.is_kept(potential, self._option.value(obs))
+
+    def _is_impatient(self, potential: float, patience: int) -> bool:
+        """Note the potential; return whether it has not risen for too many steps."""
         if potential > self._highest:
             self._highest = potential
             self._steps_since_highest = 0
         else:
             self._steps_since_highest += 1
         return self._steps_since_highest >= patience
+
+
+class Promise:
+    """Whether an option still delivers what its values promised.
+
+    The value v of a state promises that the potential f will rise by v at least, the
+    sooner the better: ``v(s) = E[f(s') - f(s) + gamma v(s')]``. Suppose that the option
+    began at potential f0 and value v0, and has not yet risen by v0 / 2 after T steps.
+    Where its values hold, ``gamma**(T - 1) (f(s) + v(s) - f0) >= v0 / 2`` then (sum the
+    rewards by parts). So where this fails, they do not: the option is stuck, and ends.
+    Once it has risen by v0 / 2, the same is asked of the rest.
+
+    Hence every option ends. With values of at least c, a potential of range R and a
+    discount gamma, it has risen by c / 2 or ended after ``1 + log(2 R / c) /
+    log(1 / gamma)`` steps, and it can rise that often ``2 R / c`` times only. An option
+    that stands still ends after ``2 + log(2) / log(1 / gamma)`` steps.
+
+    Parameters
+    ----------
+    gamma : float
+        Discount of the values.
+
+    Examples
+    --------
+    >>> promise = Promise(gamma=0.5)
+    >>> [promise.is_kept(potential=0.0, value=1.0) for _ in range(4)]
+    [True, True, True, False]
+    """
+
+    def __init__(self, gamma: float) -> None:
+        self._gamma = gamma
+        self._potential = 0.0
+        self._value = 0.0
+        # Discount of what is promised now: gamma**(T - 1), and 1 in the first steps.
+        self._discount = 1.0
+        self._steps = -1
+
+    def is_kept(self, potential: float, value: float) -> bool:
+        """Note where the option is; call it once per step."""
+        rise = potential - self._potential
+        if self._steps < 0 or rise >= 0.5 * self._value:
+            self._potential = potential
+            self._value = value
+            self._discount = 1.0
+            self._steps = 0
+            return True
+
+        self._steps += 1
+        if self._steps > 1:
+            self._discount *= self._gamma
+        return self._discount * (rise + value) >= 0.5 * self._value

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,14 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import issparse
 
 from eigenoptions._text import describe
-from eigenoptions._types import FeatureFunction, FloatArray
+from eigenoptions._types import BoolArray, FeatureFunction, FloatArray, IndexArray
 from eigenoptions._validation import check_float, check_int
 from eigenoptions.data import Transitions
 from eigenoptions.features import compute_features
 from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.records import Purpose
+
+logger = logging.getLogger("eigenoptions")
 
 
 def fit(
@@ -38,9 +41,14 @@ def fit(
     The method is linear fitted Q iteration. For a purpose e the reward is
     ``f(s') - f(s)`` with ``f = e . phi``, and TERMINATE is worth 0. So
     ``q(s, a) = E[f(s') - f(s) + gamma v(s')]`` with ``v = max(0, max_a q)``. Whatever
-    an option does, its return is at most ``max f - f(s)``. Values are limited to that,
-    so the iteration cannot diverge. The maximum over actions favours errors upwards. So
-    the batch is fitted in parts, and the smallest value of an action counts.
+    an option does, its return is at most ``max f - f(s)``, so values are limited to
+    that. The maximum over actions favours errors upwards. So the batch is fitted in
+    parts, and the smallest value of an action counts.
+
+    A regression is no contraction: iterated, it may go round in circles for ever, and
+    then rounding errors decide about the result. So values begin at 0, they only rise,
+    and they rise by thousandths of the range of f. As they are limited, the iteration
+    comes to a fixed point, which errors below a thousandth do not change.
 
     Parameters
     ----------
@@ -59,8 +67,7 @@ def fit(
     basis : callable, default=None
         The map psi in which action values are linear. None: phi.
     iterations : int, default=200
-        Largest number of iterations. It ends earlier if values change by no more than a
-        hundredth of `stop` on average.
+        Largest number of iterations. A warning says if values still rise then.
     ridge : float, default=1e-5
         Weight of the penalty on large weights, relative to the mean square of a
         feature.
@@ -98,15 +105,7 @@ def fit(
     iterations = check_int("iterations", iterations)
     parts = check_int("parts", parts)
     gamma = check_float("gamma", gamma, minimum=0, below=1)
-    action = np.asarray(transitions.action)
-    if n_actions is None:
-        n_actions = int(action.max(initial=0)) + 1
-    is_discrete = action.ndim == 1 and action.dtype.kind in "iu" and len(action) > 0
-    if not is_discrete or action.min() < 0 or action.max() >= n_actions:
-        raise ValueError(
-            f"actions must be integers (N,) in 0..{n_actions - 1}, "
-            f"got {describe(action)}: see Transitions.of"
-        )
+    n_actions = _check_actions(transitions.action, n_actions)
 
     options = LinearOptionSet(tuple(purposes), features, n_actions)
     n_features = options.directions.shape[1]
@@ -115,48 +114,170 @@ def fit(
     before = np.asarray(phi @ options.directions.T)
     after = np.asarray(phi_next @ options.directions.T)
     low, high = np.quantile(np.concatenate([before, after]), [0.001, 0.999], axis=0)
-    threshold = stop * (high - low)
+    extent = high - low
 
-    # One regression per part of the batch and action.
     if basis is not None:
         phi = compute_features(basis, transitions.obs)
         phi_next = compute_features(basis, transitions.next_obs, phi.shape[1])
-    group = np.arange(len(transitions)) % parts * n_actions + action
-    members = [np.flatnonzero(group == g) for g in range(parts * n_actions)]
-    solvers = [prepare_ridge_regression(phi[rows], ridge) for rows in members]
+    regressions = _prepare_regressions(
+        phi, phi_next, np.asarray(transitions.action), n_actions, parts, ridge
+    )
 
     gain = after - before
     # The most that can still be gained after a transition, (N, m).
     is_last = np.asarray(transitions.terminated, dtype=np.bool_)
     limit = np.maximum(high - after, 0.0) * ~is_last[:, None]
+    future, has_settled = _raise_values(
+        regressions, gain, limit, gamma, extent / 1000, iterations
+    )
+    if not has_settled.all():
+        labels = [purpose.label for purpose in options.purposes]
+        unsettled = [labels[i] for i in np.flatnonzero(~has_settled)]
+        logger.warning(
+            "the values of %d of %d options (%s) still rise after %d iterations: give "
+            "iterations=%d, or a larger ridge= than %g",
+            len(unsettled),
+            len(labels),
+            ", ".join(unsettled[:3]),
+            iterations,
+            4 * iterations,
+            ridge,
+        )
 
-    future = np.zeros_like(gain)
-    for _ in range(iterations):
-        target = gain + gamma * future
-        solutions = [
-            solve(target[rows]) for solve, rows in zip(solvers, members, strict=True)
-        ]
-        weights = np.stack(solutions, axis=1)  # (p, parts * A, m)
-        q = np.asarray(phi_next @ weights.reshape(len(weights), -1))
-        best = q.reshape(-1, parts, n_actions, len(options)).min(axis=1).max(axis=1)
-        last = future
-        future = np.clip(best, 0.0, limit)
-        change = np.abs(future - last).mean(axis=0)
-        if gamma == 0 or (change <= 0.01 * threshold).all():
-            break
-
-    mean = weights.reshape(len(weights), parts, n_actions, len(options)).mean(axis=1)
+    weights = regressions.solve(gain + gamma * future)
+    mean = weights.mean(axis=1)  # (p, A, m)
     return replace(
         options,
         weights=np.ascontiguousarray(mean.transpose(2, 1, 0)),
         basis=basis,
-        threshold=threshold,
+        threshold=stop * extent,
+        gamma=gamma,
         provenance={
             "gamma": gamma,
             "learned": "fitted Q iteration",
             **(provenance or {}),
         },
     )
+
+
+def _check_actions(action: Any, n_actions: int | None) -> int:
+    """Return the number of actions, or raise ValueError."""
+    action = np.asarray(action)
+    if n_actions is None:
+        n_actions = int(action.max(initial=0)) + 1
+    is_discrete = action.ndim == 1 and action.dtype.kind in "iu" and len(action) > 0
+    if not is_discrete or action.min() < 0 or action.max() >= n_actions:
+        raise ValueError(
+            f"actions must be integers (N,) in 0..{n_actions - 1}, "
+            f"got {describe(action)}: see Transitions.of"
+        )
+    return n_actions
+
+
+@dataclass(frozen=True, eq=False)
+class _Regressions:
+    """One regression for each part of the batch and each action.
+
+    Attributes
+    ----------
+    phi_next : array or csr_array of shape (N, p)
+        Features after each transition.
+    members : list of arrays
+        Rows of the batch of each regression: part after part, action after action.
+    solvers : list of callables
+        From targets to weights, for each regression.
+    n_actions : int
+        Number of actions A.
+    """
+
+    phi_next: Any
+    members: list[IndexArray]
+    solvers: list[Callable[[FloatArray], FloatArray]]
+    n_actions: int
+
+    def solve(self, target: FloatArray) -> FloatArray:
+        """Return weights ``(p, parts, A, m)`` of targets ``(N, m)``."""
+        solutions = []
+        for solve, rows in zip(self.solvers, self.members, strict=True):
+            solutions.append(solve(target[rows]))
+        weights = np.stack(solutions, axis=1)
+        n_parts = len(self.members) // self.n_actions
+        return weights.reshape(len(weights), n_parts, self.n_actions, -1)
+
+    def predict_best(self, weights: FloatArray) -> FloatArray:
+        """Return the value ``(N, m)`` of the best action after each transition.
+
+        The value of an action is the smallest of all parts.
+        """
+        flat = weights.reshape(len(weights), -1)
+        q = np.asarray(self.phi_next @ flat).reshape(-1, *weights.shape[1:])
+        best: FloatArray = q.min(axis=1).max(axis=1)
+        return best
+
+
+def _prepare_regressions(
+    phi: Any,
+    phi_next: Any,
+    action: IndexArray,
+    n_actions: int,
+    parts: int,
+    ridge: float,
+) -> _Regressions:
+    """Return the regressions of a batch, whose rows go to the parts in turn."""
+    group = np.arange(len(action)) % parts * n_actions + action
+    members = [np.flatnonzero(group == g) for g in range(parts * n_actions)]
+    solvers = [prepare_ridge_regression(phi[rows], ridge) for rows in members]
+    return _Regressions(phi_next, members, solvers, n_actions)
+
+
+def _raise_values(
+    regressions: _Regressions,
+    gain: FloatArray,
+    limit: FloatArray,
+    gamma: float,
+    unit: FloatArray,
+    iterations: int,
+) -> tuple[FloatArray, BoolArray]:
+    """Raise the values after each transition to a fixed point.
+
+    Parameters
+    ----------
+    regressions : _Regressions
+        The regressions.
+    gain, limit : array of shape (N, m)
+        Reward of each transition, and the largest value after it.
+    gamma : float
+        Discount factor.
+    unit : array of shape (m,)
+        Values are multiples of it, or at their limit.
+    iterations : int
+        Largest number of iterations.
+
+    Returns
+    -------
+    future : array of shape (N, m)
+        The values.
+    has_settled : array of bool of shape (m,)
+        Whether those of each purpose are a fixed point.
+    """
+    future = np.zeros_like(gain)
+    has_settled = np.zeros(gain.shape[1], dtype=np.bool_)
+    # A flat function has no range, and no values.
+    unit = np.where(unit > 0, unit, 1.0)
+    for _ in range(iterations):
+        # Purposes have nothing to do with each other: those that have settled rest.
+        rising = np.flatnonzero(~has_settled)
+        if not len(rising):
+            break
+        target = gain[:, rising] + gamma * future[:, rising]
+        best = regressions.predict_best(regressions.solve(target))
+        in_units = np.round(best / unit[rising]) * unit[rising]
+        new = np.clip(in_units, future[:, rising], limit[:, rising])
+        has_settled[rising] = (new == future[:, rising]).all(axis=0)
+        future[:, rising] = new
+        if gamma == 0:
+            has_settled[:] = True
+    return future, has_settled
 
 
 def prepare_ridge_regression(

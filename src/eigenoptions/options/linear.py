@@ -1,17 +1,18 @@
 """Options in a feature space: acting where states cannot be listed (Section 5.2).
 
 The policy of a purpose e is *learned* or *looks ahead*. A learned policy has linear
-action values ``q(s, a) = w_a . psi(s)``, which `fit` computes from transitions. The
-paper's policy looks ahead: it tries every action in a copy of the environment and takes
-the best one, ``argmax_a E[e . phi(s')]`` (gamma = 0). In both cases TERMINATE is worth
-0: the option ends where no action is worth more. Learned values are often a little
-above 0 everywhere, so that an option runs forever; `with_termination` ends it.
+action values ``q(s, a) = w_a . psi(s)``: `fitting.fit` computes them from transitions,
+and of the cells of a grid, which are features too, `solve` does. The paper's policy
+looks ahead: it tries every action in a copy of the environment and takes the best one,
+``argmax_a E[e . phi(s')]`` (gamma = 0). In both cases TERMINATE is worth 0: the option
+ends where no action is worth more. Values of samples are never exact, so an option also
+ends when it does not keep what they promise (`execution.Promise`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -19,14 +20,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions._text import count_noun, printable
-from eigenoptions._ties import COMPUTED_TOLERANCE, find_first_maximum
-from eigenoptions._types import Environment, FeatureFunction, FloatArray
+from eigenoptions._ties import COMPUTED_TOLERANCE
+from eigenoptions._types import (
+    Environment,
+    FeatureFunction,
+    FloatArray,
+    IndexArray,
+)
 from eigenoptions._validation import Record, check_float, check_int, readonly
 from eigenoptions.features import add_batch_axis, compute_features, features_to_dict
 from eigenoptions.options.files import Arrays
 from eigenoptions.options.lookahead import Clones, Restore, Save
 from eigenoptions.options.records import (
-    TERMINATE,
     OptionFields,
     OptionSequence,
     Purpose,
@@ -34,6 +39,11 @@ from eigenoptions.options.records import (
     set_fields,
 )
 from eigenoptions.options.solver import choose_actions
+from eigenoptions.options.tuning import Exploration
+
+# Fitted values have the rounding errors of a regression, relative to the largest entry
+# of a purpose.
+_FITTED_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,9 +63,19 @@ class LinearOption(OptionFields):
         """See `LinearOptionSet`."""
         return self._set.stop_chance
 
+    @property
+    def gamma(self) -> float | None:
+        """See `LinearOptionSet`."""
+        return self._set.gamma
+
     def act(self, obs: Any) -> int:
         """Return the action at an observation, or TERMINATE."""
         return int(self._set.choices(obs)[0])
+
+    def value(self, obs: Any) -> float:
+        """Return what its best action is worth at an observation, at least 0."""
+        q = self._set.values(add_batch_axis(obs), 1)[0, 0]
+        return max(float(q.max()), 0.0)
 
     def potential(self, obs: Any) -> float:
         """Return the potential ``e . phi(s)`` at an observation."""
@@ -92,6 +112,12 @@ class LinearOptionSet(Record, OptionSequence[LinearOption]):
         The map psi to ``(N, p)``. None: phi.
     threshold : array of shape (n,), default=None
         An option terminates where no action value is larger. None: zeros.
+    gamma : float, default=None
+        Discount of the action values. A running option then also terminates when it
+        does not keep what they promise; see `execution.Promise`. None: it does not.
+    exploration : Exploration, default=None
+        How often random decisions should be for these options, and how soon these then
+        stop, as `discover` found it on the data. `OptionsWrapper` reads it.
     provenance : dict, default={}
         Method and settings, as they go into the file.
     model : Clones, default=None
@@ -126,6 +152,8 @@ class LinearOptionSet(Record, OptionSequence[LinearOption]):
     model: Clones | None = None
     patience: int | None = None
     stop_chance: float = 0.0
+    gamma: float | None = None
+    exploration: Exploration | None = None
     _row_arrays = ("threshold", "weights")
 
     def __post_init__(self) -> None:
@@ -154,6 +182,9 @@ class LinearOptionSet(Record, OptionSequence[LinearOption]):
         if patience is not None:
             patience = check_int("patience", patience)
         stop_chance = check_float("stop_chance", self.stop_chance, minimum=0, below=1)
+        gamma = self.gamma
+        if gamma is not None:
+            gamma = check_float("gamma", gamma, minimum=0, below=1)
 
         checked = {
             "purposes": purposes,
@@ -162,6 +193,7 @@ class LinearOptionSet(Record, OptionSequence[LinearOption]):
             "weights": weights,
             "patience": patience,
             "stop_chance": stop_chance,
+            "gamma": gamma,
         }
         set_fields(self, checked)
 
@@ -175,11 +207,45 @@ class LinearOptionSet(Record, OptionSequence[LinearOption]):
         """``"learned"`` or ``"look-ahead"``: where the policies come from."""
         return "look-ahead" if self.weights is None else "learned"
 
+    @property
+    def _features_of_values(self) -> Any:
+        """The map psi in which learned action values are linear."""
+        return self.features if self.basis is None else self.basis
+
+    @cached_property
+    def _tolerances(self) -> FloatArray:
+        """``(n,)`` differences up to which action values are equal."""
+        is_fitted = self.weights is not None and not self._has_cells
+        relative = _FITTED_TOLERANCE if is_fitted else COMPUTED_TOLERANCE
+        largest: FloatArray = np.abs(self.directions).max(axis=1)
+        return relative * largest
+
+    @property
+    def _has_cells(self) -> bool:
+        """Whether the features are the cells of a table."""
+        return hasattr(self._features_of_values, "find_states")
+
+    @cached_property
+    def _cell_actions(self) -> NDArray[np.int64] | None:
+        """``(n, S)`` the action of each option in each cell; None without cells."""
+        if self.weights is None or not self._has_cells:
+            return None
+        return self._choose(np.moveaxis(self.weights, 1, 2))
+
+    def _choose(self, q: FloatArray) -> NDArray[np.int64]:
+        """Return the actions ``(n, N)`` of action values ``(n, N, A)``."""
+        excess = q - self.threshold[:, None, None]
+        gamma = 0.0 if self.gamma is None else self.gamma
+        return choose_actions(excess, self._tolerances[:, None], gamma)
+
     def potential(self, obs: Any, count: int | None = None) -> FloatArray:
         """Return the potentials ``e . phi(s)`` of a batch, as an array ``(n, N)``.
 
         `count` is N for batches without a length (Dict spaces).
         """
+        if hasattr(self.features, "find_states"):
+            states: IndexArray = self.features.find_states(obs)
+            return self.directions[:, states]
         phi = compute_features(self.features, obs, self.directions.shape[1], count)
         return np.asarray(phi @ self.directions.T).T
 
@@ -190,8 +256,13 @@ class LinearOptionSet(Record, OptionSequence[LinearOption]):
                 "these options look ahead: "
                 "bind them to an environment with look_ahead(env)"
             )
+        basis = self._features_of_values
+        if hasattr(basis, "find_states"):
+            states: IndexArray = basis.find_states(obs)
+            return np.moveaxis(self.weights[:, :, states], 1, 2)
+
         n, n_actions, p = self.weights.shape
-        psi = compute_features(self.basis or self.features, obs, p, count)
+        psi = compute_features(basis, obs, p, count)
         # The method: of one observation the operator takes twice the time.
         flat: FloatArray = psi.dot(self.weights.reshape(n * n_actions, p).T)
         return flat.reshape(len(flat), n, n_actions).transpose(1, 0, 2)
@@ -201,10 +272,9 @@ class LinearOptionSet(Record, OptionSequence[LinearOption]):
 
         The array ``(n, N)`` has TERMINATE where an option ends.
         """
-        q = self.values(obs, count)
-        best = q.max(axis=2)
-        first = find_first_maximum(q, COMPUTED_TOLERANCE * np.abs(best), maximum=best)
-        return np.where(best > self.threshold[:, None], first, TERMINATE)
+        if self._cell_actions is not None:
+            return self._cell_actions[:, self._features_of_values.find_states(obs)]
+        return self._choose(self.values(obs, count))
 
     def choices(self, obs: Any) -> NDArray[np.int64]:
         """Return the action ``(n,)`` of every option at one observation, or TERMINATE.
@@ -218,8 +288,46 @@ class LinearOptionSet(Record, OptionSequence[LinearOption]):
         for outcome in self.model.outcomes():
             after.append(self.potential(add_batch_axis(outcome), 1)[:, 0])
         gains = np.array(after) - before
-        tolerances = COMPUTED_TOLERANCE * np.abs(self.directions).max(axis=1)
-        return choose_actions(gains.T, tolerances)
+        return choose_actions(gains.T, self._tolerances)
+
+    def check(self, env: Environment, *, steps: int = 200) -> None:
+        """Raise ValueError unless these options can act in an environment.
+
+        It must have their number of actions, and observations that their features
+        accept. Options of cells must know most of the places of a random walk. Moves
+        are not compared, since features do not say which of them are possible.
+
+        Parameters
+        ----------
+        env : Environment
+            The environment. It takes random steps: reset it before you use it again.
+        steps : int, default=200
+            Number of random steps.
+        """
+        steps = check_int("steps", steps)
+        n_actions = getattr(env.action_space, "n", None)
+        if n_actions != self.n_actions:
+            raise ValueError(
+                f"options of another environment: they choose among {self.n_actions} "
+                f"actions, this one has {env.action_space}; discover options on it"
+            )
+
+        rng = np.random.default_rng(0)
+        obs, _ = env.reset(seed=0)
+        n_far = 0
+        for _ in range(steps):
+            batch = add_batch_axis(obs)
+            self.potential(batch, 1)
+            if hasattr(self.features, "measure_distances"):
+                n_far += int(self.features.measure_distances(batch)[0] > 2.0)
+            obs, _, terminated, truncated, _ = env.step(int(rng.integers(n_actions)))
+            if terminated or truncated:
+                obs, _ = env.reset()
+        if 2 * n_far > steps:
+            raise ValueError(
+                f"options of another environment: {n_far} of {steps} random steps were "
+                "more than two cells away from the data; discover options on it"
+            )
 
     def with_termination(
         self, *, patience: int | None = None, stop_chance: float = 0.0
@@ -255,6 +363,7 @@ class LinearOptionSet(Record, OptionSequence[LinearOption]):
             model=Clones(env, self.n_actions, save, restore),
             weights=None,
             basis=None,
+            gamma=None,
             provenance={**self.provenance, "gamma": 0.0},
         )
 
@@ -264,7 +373,10 @@ class LinearOptionSet(Record, OptionSequence[LinearOption]):
             "n_actions": self.n_actions,
             "patience": self.patience,
             "stop_chance": self.stop_chance,
+            "gamma": self.gamma,
         }
+        if self.exploration is not None:
+            header["exploration"] = asdict(self.exploration)
         arrays: Arrays = {
             "directions": self.directions,
             "threshold": self.threshold,
@@ -283,7 +395,7 @@ class LinearOptionSet(Record, OptionSequence[LinearOption]):
     def __repr__(self) -> str:
         n_options, n_features = self.directions.shape
         options = count_noun(n_options, f"{self.kind} option")
-        features = count_noun(n_features, "feature")
+        features = count_noun(n_features, "cell" if self._has_cells else "feature")
         return f"LinearOptionSet({options} on {features}: {self.list_labels()})"
 
 

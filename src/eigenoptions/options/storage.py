@@ -22,6 +22,7 @@ from eigenoptions.mdp import MDP
 from eigenoptions.options.files import Arrays, read_arrays
 from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.records import OptionSet, Purpose
+from eigenoptions.options.tuning import Exploration
 
 
 def load_options(
@@ -150,6 +151,9 @@ def _make_linear_options(
     purposes = []
     for direction, fields in zip(arrays["directions"], header["purposes"], strict=True):
         purposes.append(Purpose(direction, **fields))
+    exploration = None
+    if "exploration" in header:
+        exploration = Exploration(**header["exploration"])
     return LinearOptionSet(
         purposes,
         phi,  # type: ignore[arg-type]
@@ -160,6 +164,8 @@ def _make_linear_options(
         provenance=header["provenance"],
         patience=header["patience"],
         stop_chance=header["stop_chance"],
+        gamma=header.get("gamma"),
+        exploration=exploration,
     )
 
 

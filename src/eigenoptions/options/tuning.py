@@ -165,14 +165,17 @@ def resolve_exploration(
 ) -> Exploration:
     """Return the settings of a wrapper or a walk as they were given, or tune them.
 
-    With ``option_chance="auto"``, `tune_exploration` chooses both probabilities if the
-    options have a table.
+    With ``option_chance="auto"``, options that were discovered in data bring both
+    probabilities with them, and `tune_exploration` chooses them for options of a table.
     """
     if not isinstance(option_chance, str):
         return Exploration(option_chance, stop_chance)
     check_choice("option_chance", option_chance, ("auto",))
     if isinstance(options, OptionSet):
         return tune_exploration(options.mdp, options)
+    found: Exploration | None = getattr(options, "exploration", None)
+    if found is not None:
+        return found
     # The most careful pair: with 32 options it did no harm on any map that we tried.
     return Exploration(option_chance=0.01, stop_chance=0.05)
 

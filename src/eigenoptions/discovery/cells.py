@@ -1,0 +1,295 @@
+"""Options of a table of cells: for recorded vectors without a feature map.
+
+Vectors are sorted into the cells of a grid. Each cell is a state of a table, so options
+are those of a table, computed and not fitted. They act on observations: the cell is a
+feature of them (`features.Cells`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+
+from eigenoptions._types import FloatArray, IndexArray
+from eigenoptions._validation import check_settings
+from eigenoptions.data import Transitions, check_columns
+from eigenoptions.data.columns import ColumnReport
+from eigenoptions.discovery.method import NoOptionsError
+from eigenoptions.discovery.samples import Samples
+from eigenoptions.discovery.tables import Request, discover_table
+from eigenoptions.features import Cells, flatten_observations
+from eigenoptions.mdp import MDP, graph
+from eigenoptions.options import OptionSet
+from eigenoptions.options.linear import LinearOptionSet
+from eigenoptions.options.tuning import Exploration, tune_exploration
+
+
+def discover_cells(samples: Samples, request: Request) -> LinearOptionSet:
+    """Options of recorded vectors, on a table of their cells.
+
+    The settings of `request` are those of the method, and these.
+
+    columns : sequence of int or str, default=None
+        The columns to use, by number or name. None: all that vary. A column that drifts
+        is named in a warning; see `check_columns`.
+    cell_size : float or sequence of float, default=None
+        Sides of the cells, one for all columns or one for each that is used. None: two
+        large steps, and more where there would be few steps in a cell.
+
+    The discount of the options' purposes is 0.97 by default. It counts for a step, and
+    it takes three steps or so to cross a cell, so this is some 0.9 for each cell.
+    """
+    settings = dict(request.settings)
+    columns = settings.pop("columns", None)
+    cell_size = settings.pop("cell_size", None)
+    settings.pop("features", None)
+    own_names = [n for n in request.method.settings if n not in ("gamma", "progress")]
+    check_settings(
+        "discovery in cells", settings, [*own_names, "columns", "cell_size"], ()
+    )
+    gamma = 0.97 if request.gamma is None else request.gamma
+    request = replace(request, settings=settings, gamma=gamma)
+
+    report = check_columns(samples.transitions, columns)
+    cells, mdp = make_cells(samples, report, cell_size)
+    provenance = {"source": "samples", "dynamics": "estimated", **samples.provenance}
+    options = discover_table(mdp, request, provenance, is_environment=True)
+    _warn_of_columns(report, samples.transitions, cells, options)
+    return act_on_cells(options, cells, gamma, tune_exploration(mdp, options))
+
+
+def _warn_of_columns(
+    report: ColumnReport, steps: Transitions, cells: Cells, options: OptionSet
+) -> None:
+    """Name columns that drift, with their share of the first potentials."""
+    rows = slice(None, None, max(1, len(steps) // 5_000))
+    states = cells.find_states(steps.obs[rows])
+    firsts = options.purposes[:6:2]
+    potentials = np.stack([np.asarray(p.potential)[states] for p in firsts], axis=1)
+    labels = [purpose.label for purpose in firsts]
+    report.warn(report.explain(steps.obs[rows], potentials, labels))
+
+
+def act_on_cells(
+    options: OptionSet, cells: Cells, gamma: float, exploration: Exploration
+) -> LinearOptionSet:
+    """Options of a table of cells as options that act on observations.
+
+    Parameters
+    ----------
+    options : OptionSet
+        Options of the table.
+    cells : Cells
+        The map from observations to its states.
+    gamma : float
+        Discount of the options' values.
+    exploration : Exploration
+        How random decisions use them.
+    """
+    mdp = options.mdp
+    potentials = np.stack([np.asarray(p.potential) for p in options.purposes])
+    # q(s, a) = E[f(s') - f(s) + gamma v(s')], one table for each option.
+    arrival = potentials + gamma * options.value
+    outcomes = (mdp.transition @ arrival.T).reshape(mdp.n_states, mdp.n_actions, -1)
+    q = np.moveaxis(outcomes, 2, 0) - potentials[:, :, None]
+    return LinearOptionSet(
+        options.purposes,
+        cells,
+        mdp.n_actions,
+        weights=np.moveaxis(q, 1, 2),
+        provenance=options.provenance,
+        gamma=gamma,
+        exploration=exploration,
+    )
+
+
+def make_cells(
+    samples: Samples,
+    report: ColumnReport,
+    cell_size: float | FloatArray | None = None,
+) -> tuple[Cells, MDP]:
+    """Sort recorded vectors into cells, and count where steps lead from each.
+
+    Parameters
+    ----------
+    samples : Samples
+        Recorded steps.
+    report : ColumnReport
+        Which columns are used.
+    cell_size : float or array, default=None
+        Sides of the cells. None: chosen by `choose_cell_size`.
+
+    Returns
+    -------
+    cells : Cells
+        The map from observations to cells.
+    mdp : MDP
+        The table.
+    """
+    steps = samples.transitions
+    obs = report.select(flatten_observations(steps.obs))
+    next_obs = report.select(flatten_observations(steps.next_obs))
+    if cell_size is None:
+        size = choose_cell_size(obs, next_obs)
+    else:
+        size = _check_cell_size(cell_size, obs.shape[1])
+
+    # A little below the data: values that repeat, such as 0 and 1, do not lie on a
+    # border, where rounding would decide about their cell.
+    points = np.concatenate([obs, next_obs])
+    low = points.min(axis=0) - 1e-6 * size
+    places = np.floor((points - low) / size).astype(np.int64)
+    corners, states = np.unique(places, axis=0, return_inverse=True)
+    grid = Cells(
+        tuple(low.tolist()), tuple(size.tolist()), report.used, {"corners": corners}
+    )
+
+    before, after = states.reshape(2, -1)
+    borrowed = borrow_steps(obs / size, before, steps.action, samples.n_actions)
+    change = next_obs - obs
+    expected = obs[borrowed.point] + change[borrowed.step]
+    numbered = Transitions(
+        np.concatenate([before, before[borrowed.point]]),
+        np.concatenate([steps.action, steps.action[borrowed.step]]),
+        np.concatenate([after, grid.number_points(expected)]),
+        np.concatenate([steps.terminated, steps.terminated[borrowed.step]]),
+    )
+    mdp = MDP.from_transitions(numbered, len(corners), samples.n_actions)
+
+    # What the data do not connect with the rest has no part in the eigenvectors.
+    component = connected_components(graph(mdp), directed=False)[1]
+    kept = np.flatnonzero(component == np.bincount(component).argmax())
+    if len(kept) < 2:
+        raise NoOptionsError(
+            "no step leads from one cell to another: record more steps, or give a "
+            "smaller cell_size"
+        )
+    rows = kept[:, None] * mdp.n_actions + np.arange(mdp.n_actions)
+    table = mdp.transition[rows.ravel()][:, kept]
+    coords = _make_coords(corners[kept])
+    return replace(grid, arrays={"corners": corners[kept]}), MDP(table, coords=coords)
+
+
+def choose_cell_size(
+    obs: FloatArray,
+    next_obs: FloatArray,
+    *,
+    n_steps: float = 2.0,
+    visits: float = 6.0,
+) -> FloatArray:
+    """Sides ``(d,)`` of cells: as small as the data allow.
+
+    Parameters
+    ----------
+    obs, next_obs : array of shape (N, d)
+        Recorded vectors before and after each step.
+    n_steps : float, default=2.0
+        Sides are at least so many large steps (the 0.9 quantile of the changes of a
+        column), so that a step stays in its cell about as often as it leaves it. But
+        there are at least four cells along each column.
+    visits : float, default=6.0
+        Cells are larger where there would be fewer steps in each of them on average.
+    """
+    change = np.quantile(np.abs(next_obs - obs), 0.9, axis=0)
+    extent = np.ptp(np.concatenate([obs, next_obs]), axis=0)
+    # A column that changes seldom, such as a door, has two values or so.
+    step = np.where(change > 0, change, extent)
+    low = obs.min(axis=0)
+    while True:
+        size: FloatArray = np.minimum(n_steps * step, extent / 4)
+        n_cells = len(np.unique(np.floor((obs - low) / size), axis=0))
+        is_coarse = bool((n_steps * step >= extent / 4).all())
+        if len(obs) >= visits * n_cells or is_coarse:
+            return size
+        n_steps *= 1.25
+
+
+def _check_cell_size(cell_size: Any, n_columns: int) -> FloatArray:
+    """One positive side per column."""
+    size = np.asarray(cell_size, dtype=np.float64)
+    is_positive = bool((np.isfinite(size) & (size > 0)).all())
+    if not is_positive or size.shape not in ((), (n_columns,)):
+        raise ValueError(
+            f"cell_size must be > 0, one number or {n_columns}, got {cell_size!r}"
+        )
+    return np.broadcast_to(size, (n_columns,))
+
+
+@dataclass(frozen=True, eq=False)
+class BorrowedSteps:
+    """Actions at points where others were taken.
+
+    Attributes
+    ----------
+    point : array of shape (M,)
+        Row of the point.
+    step : array of shape (M,)
+        Row of the step whose action and change are borrowed.
+    """
+
+    point: IndexArray
+    step: IndexArray
+
+
+def borrow_steps(
+    points: FloatArray,
+    states: IndexArray,
+    action: IndexArray,
+    n_actions: int,
+    *,
+    enough: int = 8,
+    reach: float = 1.0,
+) -> BorrowedSteps:
+    """What the other actions would have done, by the nearest step with each of them.
+
+    In several dimensions most cells have seen most actions once or twice, or never. But
+    a step nearby with the same action tells what it changes.
+
+    Parameters
+    ----------
+    points : array of shape (N, d)
+        Points before each step, in sides of cells.
+    states : array of shape (N,)
+        Their cells.
+    action : array of shape (N,)
+        The action of each step.
+    n_actions : int
+        Number of actions.
+    enough : int, default=8
+        An action that was taken so often in a cell is not borrowed there.
+    reach : float, default=1.0
+        Steps farther away, in sides of cells, are not borrowed.
+    """
+    # Imported here: the first `discover` of a table does not need it.
+    from scipy.spatial import cKDTree
+
+    n_states = int(states.max()) + 1
+    counts = np.bincount(states * n_actions + action, minlength=n_states * n_actions)
+    is_rare = (counts < enough).reshape(n_states, n_actions)
+    borrowers = [np.empty(0, dtype=np.intp)]
+    lenders = [np.empty(0, dtype=np.intp)]
+    for number in range(n_actions):
+        own = np.flatnonzero(action == number)
+        others = np.flatnonzero(is_rare[states, number] & (action != number))
+        if not len(own) or not len(others):
+            continue
+        tree = cKDTree(points[own])
+        distance, nearest = tree.query(points[others], distance_upper_bound=reach)
+        is_near = np.isfinite(distance)
+        borrowers.append(others[is_near])
+        lenders.append(own[nearest[is_near]])
+    return BorrowedSteps(np.concatenate(borrowers), np.concatenate(lenders))
+
+
+def _make_coords(corners: IndexArray) -> IndexArray | None:
+    """``(S, 2)`` rows and columns of a map of two columns; None for others.
+
+    The first column goes to the right and the second one up.
+    """
+    if corners.shape[1] != 2:
+        return None
+    places = corners[:, ::-1] * [-1, 1]
+    return np.asarray(places - places.min(axis=0))
