@@ -300,7 +300,7 @@ NAN = (np.full((3, 2), np.nan), [0, 0, 0], np.zeros((3, 2)))
         ),
         ("MountainCar-v0", {"steps": 99, "cell_size": 0.0}, "cell_size"),
         ("MountainCar-v0", {"steps": 99, "cell_size": 99.0}, "cell_size"),
-        ("MountainCar-v0", {"steps": 99, "columns": [5]}, "columns"),
+        ("MountainCar-v0", {"steps": 99, "columns": [5]}, "column"),
     ],
 )
 def test_discover_bad_samples_raise(
