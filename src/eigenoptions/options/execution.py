@@ -65,8 +65,12 @@ class RunningOption:
         own_stop_chance: float = getattr(option, "stop_chance", 0.0)
         self._stop_chance = 1 - (1 - own_stop_chance) * (1 - stop_chance)
 
+        # Options of others may call something else their gamma or value.
         gamma: float | None = getattr(option, "gamma", None)
-        self._promise = None if gamma is None else Promise(gamma)
+        has_values = callable(getattr(option, "value", None))
+        self._promise: Promise | None = None
+        if gamma is not None and has_values:
+            self._promise = Promise(gamma)
 
         # The highest potential so far, and the steps since then.
         self._highest = -np.inf
