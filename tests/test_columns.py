@@ -297,3 +297,12 @@ def test_a_map_of_some_columns_is_the_map_of_those_columns(name: str) -> None:
     assert abs(first - second).max() == 0
     with pytest.raises(ValueError, match="columns"):
         some(obs[:, :2])
+
+
+def test_training_warns_of_a_battery(caplog: pytest.LogCaptureFixture) -> None:
+    data = log_robot(battery=True, n_steps=3_000)
+    with caplog.at_level(logging.WARNING, logger="eigenoptions"):
+        eo.deep.learn(data, 3, steps=2)
+    (message,) = [text for text in caplog.messages if "drifting" in text]
+    assert "column 4" in message
+    assert "obs[:, [0, 1, 2, 3]]" in message

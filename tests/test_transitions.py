@@ -458,3 +458,11 @@ def test_a_table_of_vectors_raises_and_names_the_way() -> None:
         eo.MDP.from_transitions(([0.5], [0], [0.7]))
     with pytest.raises(TypeError, match="collect"):
         eo.Transitions.of(gym.make("CartPole-v1"))
+
+
+def test_discover_warns_of_actions_that_never_vary(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    same = np.full(40, 2)
+    eo.discover((V, same, VN), n_options=2, features="fourier", iterations=2)
+    assert "the action is 2 in all 40 rows" in caplog.text

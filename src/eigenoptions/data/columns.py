@@ -169,7 +169,11 @@ class ColumnReport:
             shares[column.number] = f"{explained[best]:.0%} of {labels[best]}"
         return shares
 
-    def warn(self, shares: Mapping[int, str] | None = None) -> None:
+    def warn(
+        self,
+        shares: Mapping[int, str] | None = None,
+        remedy: str = "columns={} leaves it out",
+    ) -> None:
         """Log one warning for columns that were left out, and one for the suspects.
 
         Nothing is logged for columns that were asked for.
@@ -179,6 +183,8 @@ class ColumnReport:
         shares : mapping of int to str, default=None
             By the number of a suspect, how much of the result it makes up, as `explain`
             says it: ``{4: "98% of e2"}``.
+        remedy : str, default="columns={} leaves it out"
+            What to do about a suspect; the braces hold the other columns.
         """
         if self.was_asked:
             return
@@ -198,10 +204,10 @@ class ColumnReport:
                 parts.append(f"{column.name} is {column.kind} ({column.reason}{share})")
             others = [i for i in self.used if not self.columns[i].is_suspect]
             if others:
-                remedy = f"columns={_shorten(others)} leaves it out"
+                advice = remedy.format(_shorten(others))
             else:
-                remedy = "record what the actions change"
-            logger.warning("%s: %s", "; ".join(parts), remedy)
+                advice = "record what the actions change"
+            logger.warning("%s: %s", "; ".join(parts), advice)
 
     def __repr__(self) -> str:
         rows = [("column", "from", "to", "step", "what it is")]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
 from eigenoptions._types import FloatArray, IndexArray, Progress, Randomness
 from eigenoptions._validation import check_float, check_int, make_generator
-from eigenoptions.data import Transitions
+from eigenoptions.data import Transitions, check_columns
 from eigenoptions.deep.adam import Adam
 from eigenoptions.deep.backend import Module, Tensor, torch, use_one_thread
 from eigenoptions.deep.dataset import Dataset, Subset
@@ -144,6 +144,7 @@ def learn(
             "and faster",
             data,
         )
+    _warn_of_columns(data)
 
     with use_one_thread():
         trainer = _Trainer(data, k, encoder, lag, recognise, make_generator(rng))
@@ -175,6 +176,25 @@ def warn_unresolved(learned: LearnedSpectrum, k: int) -> None:
             "not resolved: %s; train longer (seconds=), or use more data",
             ", ".join(unresolved),
         )
+
+
+def _warn_of_columns(data: Dataset, max_columns: int = 64) -> None:
+    """Warn of columns of vectors that drift or are exogenous, before hours of work."""
+    observations = data.observations
+    is_vector = observations.ndim == 2 and observations.dtype.kind == "f"
+    if not is_vector or observations.shape[1] > max_columns:
+        return
+    rows = Transitions(
+        observations[data.before],
+        data.action,
+        observations[data.after],
+        data.terminated,
+    )
+    report = check_columns(rows)
+    # A network makes nothing of a constant column, so that it may stay.
+    if report.suspects:
+        everything = tuple(range(observations.shape[1]))
+        replace(report, used=everything).warn(remedy="train on obs[:, {}] without it")
 
 
 class _Trainer:

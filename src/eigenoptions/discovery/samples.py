@@ -83,6 +83,14 @@ def read_samples(data: Any, space: Any = None, n_actions: int | None = None) -> 
             "need not show all: pass n_actions= and space= to be safe"
         )
 
+    action = transitions.action
+    if transitions.obs.ndim > 1 and (action == action[0]).all():
+        logger.warning(
+            "the action is %d in all %d rows, so that options have nothing to choose: "
+            "record steps in which actions vary",
+            action[0],
+            len(action),
+        )
     if n_actions is None:
         largest = int(transitions.action.max())
         n_actions = check_int("n_actions", largest + 1, maximum=1 << 20)
