@@ -667,6 +667,7 @@ def take_exploring_step(env: Any) -> None:
         take_wrapped_step,
         take_exploring_step,
         lambda env: eo.explore(env, 10),
+        lambda env: eo.collect(env, 10),
         lambda env: eo.discover("S...", 2).check(env),
         lambda env: eo.from_env(env, key=lambda env, obs: obs),
     ],

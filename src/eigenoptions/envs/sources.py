@@ -21,7 +21,61 @@ Source: TypeAlias = (
     | MDP
 )
 
-# Gymnasium's wrappers that count, check, render or change rewards. Actions and
+
+def reset_env(env: gym.Env[Any, Any], **arguments: Any) -> tuple[Any, dict[str, Any]]:
+    """Reset an environment; raise TypeError if it does not return ``(obs, info)``."""
+    returned: Any = env.reset(**arguments)
+    if isinstance(returned, tuple) and len(returned) == 2:
+        obs, info = returned
+        if isinstance(info, dict):
+            return obs, info
+    raise TypeError(
+        f"reset of {env_name(env)} must return (obs, info) with a dict, got "
+        f"{_describe_returned(returned)}: correct its reset"
+    )
+
+
+def step_env(
+    env: gym.Env[Any, Any], action: int
+) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    """Take a step; raise TypeError if the environment does not return five values."""
+    returned: Any = env.step(action)
+    if isinstance(returned, tuple) and len(returned) == 5:
+        obs, reward, terminated, truncated, info = returned
+        if isinstance(info, dict):
+            return obs, reward, terminated, truncated, info
+    raise TypeError(
+        f"step of {env_name(env)} must return (obs, reward, terminated, truncated, "
+        f"info) with a dict, got {_describe_returned(returned)}: correct its step"
+    )
+
+
+def _describe_returned(returned: Any) -> str:
+    """Return what an environment returned, in the words of an error message."""
+    if not isinstance(returned, tuple):
+        return type(returned).__name__
+    kinds = ", ".join(type(part).__name__ for part in returned)
+    return f"{len(returned)} values ({kinds})"
+
+
+class CheckedReturns(gym.Wrapper[Any, Any, Any, Any]):
+    """An environment whose `reset` and `step` raise TypeError for other returns.
+
+    A vector environment would fail on them with a message that names neither.
+    """
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Reset the environment."""
+        return reset_env(self.env, seed=seed, options=options)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Take a step of the environment."""
+        return step_env(self.env, action)
+
+
+# Wrappers that count, check, render or change rewards. Actions and
 # observations stay as they are.
 PASSIVE_WRAPPERS = (
     wrappers.TimeLimit,
@@ -33,6 +87,7 @@ PASSIVE_WRAPPERS = (
     wrappers.HumanRendering,
     wrappers.RenderCollection,
     gym.RewardWrapper,
+    CheckedReturns,
 )
 
 
@@ -96,9 +151,10 @@ def make_vector_env(
             made = MazeEnv(env)
         else:
             made = env()
+        checked = CheckedReturns(made)
         if max_episode_steps is None:
-            return made
-        return wrappers.TimeLimit(made, max_episode_steps)
+            return checked
+        return wrappers.TimeLimit(checked, max_episode_steps)
 
     is_ours = not isinstance(env, gym.Env)
     return SyncVectorEnv([make_single] * n_envs), is_ours
@@ -146,39 +202,3 @@ def count_actions(env: gym.Env[Any, Any] | VectorEnv[Any, Any, Any]) -> int:
         f"{env_name(env)} has actions {space}: only Discrete(n) is supported: wrap it "
         f"(gymnasium.wrappers.{wrapper})"
     )
-
-
-def reset_env(env: gym.Env[Any, Any], **arguments: Any) -> tuple[Any, dict[str, Any]]:
-    """Reset an environment; raise TypeError if it does not return ``(obs, info)``."""
-    returned: Any = env.reset(**arguments)
-    if isinstance(returned, tuple) and len(returned) == 2:
-        obs, info = returned
-        if isinstance(info, dict):
-            return obs, info
-    raise TypeError(
-        f"reset of {env_name(env)} must return (obs, info) with a dict, got "
-        f"{_describe_returned(returned)}: correct its reset"
-    )
-
-
-def step_env(
-    env: gym.Env[Any, Any], action: int
-) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-    """Take a step; raise TypeError if the environment does not return five values."""
-    returned: Any = env.step(action)
-    if isinstance(returned, tuple) and len(returned) == 5:
-        obs, reward, terminated, truncated, info = returned
-        if isinstance(info, dict):
-            return obs, reward, terminated, truncated, info
-    raise TypeError(
-        f"step of {env_name(env)} must return (obs, reward, terminated, truncated, "
-        f"info) with a dict, got {_describe_returned(returned)}: correct its step"
-    )
-
-
-def _describe_returned(returned: Any) -> str:
-    """Return what an environment returned, in the words of an error message."""
-    if not isinstance(returned, tuple):
-        return type(returned).__name__
-    kinds = ", ".join(type(part).__name__ for part in returned)
-    return f"{len(returned)} values ({kinds})"
