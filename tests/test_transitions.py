@@ -466,3 +466,10 @@ def test_discover_warns_of_actions_that_never_vary(
     same = np.full(40, 2)
     eo.discover((V, same, VN), n_options=2, features="fourier", iterations=2)
     assert "the action is 2 in all 40 rows" in caplog.text
+
+
+def test_a_planner_takes_names_of_states() -> None:
+    planner = eo.Planner([("hall", 0, "room"), ("room", 1, "hall"), ("room", 0, "bed")])
+    assert planner.act("hall", "bed") == planner.act(1, 0)
+    with pytest.raises(IndexError, match="roof"):
+        planner.act("roof", "bed")

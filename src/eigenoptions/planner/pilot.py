@@ -62,6 +62,9 @@ class Pilot:
         if self._cells is not None:
             point = self._cells.coordinates.read(obs)
             return point, self._cells.locate(point, obs)
+        # States may have names, which are strings or tuples.
+        if isinstance(obs, str | tuple):
+            obs = self.mdp.find_state(obs)
         state = check_int("state", obs, 0, self.mdp.n_states - 1)
         if not self._is_seen[state]:
             raise ValueError(
