@@ -163,12 +163,14 @@ class Cells:
         changes = self.model.predict(point[None], np.array([action]))
         return np.asarray(changes[0])
 
-    def fails(self, point: FloatArray, action: Any, share: float = 0.5) -> bool:
-        """Whether the data show that an action fails at this very place."""
-        aim = self._find_aims(
-            self.expect(point, action)[None] / self.step, np.array([action])
-        )
-        return self.failures.fails(point / self.step, aim[0], share)
+    def measure_failures(self, point: FloatArray, actions: list[Any]) -> list[float]:
+        """How often some actions failed at this very place, by the data."""
+        taken = np.array(actions)
+        if isinstance(self.model, Displacement):
+            aims = self.model.predict(taken) / self.step
+        else:
+            aims = self._find_aims(taken[:, None], taken)
+        return self.failures.measure(point / self.step, aims)
 
     def record_failures(
         self,

@@ -179,7 +179,7 @@ class Displacement:
             return self._choose(displacement)
         action = self.inverse.dot(displacement)
         if self.has_one_axis:
-            return self._keep_axis(action, near)
+            return self.split(action, near)[0]
         action = action / max(n_steps, 1.0)
         return np.asarray(np.minimum(np.maximum(action, self.low), self.high))
 
@@ -189,25 +189,35 @@ class Displacement:
         error = (self._choices @ self.B.T - displacement) / self._step
         return np.asarray(self._choices[find_first_maximum(-(error**2).sum(axis=1))])
 
-    def _keep_axis(self, action: FloatArray, near: float) -> FloatArray:
-        """One component of an action.
+    def find_parts(
+        self, point: FloatArray, target: FloatArray, action: FloatArray
+    ) -> list[FloatArray]:
+        """The parts of a way to a target, where actions are along one axis.
 
-        The shortest part of a way comes first: to pass a border where others passed it,
-        one has to stand in front of that place. Parts of less than `near` largest
-        steps are left.
+        Elsewhere the given action is the only one.
+        """
+        if not self.has_one_axis or self._choices is not None:
+            return [action]
+        return self.split(self.inverse.dot(target - point - self.b))
+
+    def split(self, action: FloatArray, near: float = 0.1) -> list[FloatArray]:
+        """The components of an action as actions along one axis, the shortest first.
+
+        To pass a border where others passed it, one has to stand in front of that
+        place. Components of less than `near` largest steps are left, if there are
+        others.
         """
         limits = np.where(action > 0, self.high, -self.low)
         n_steps = np.abs(action) / np.maximum(limits, 1e-300)
-        is_open = n_steps > near
-        if is_open.any():
-            component = int(np.where(is_open, n_steps, np.inf).argmin())
-        else:
-            component = int(n_steps.argmax())
-        kept = np.zeros_like(action)
-        kept[component] = np.clip(
-            action[component], self.low[component], self.high[component]
-        )
-        return kept
+        order = np.argsort(n_steps, kind="stable")
+        parts = []
+        for component in order:
+            is_last = component == order[-1]
+            if n_steps[component] > near or is_last:
+                part = np.zeros_like(action)
+                part[component] = action[component]
+                parts.append(np.minimum(np.maximum(part, self.low), self.high))
+        return parts
 
 
 def _find_choices(action: FloatArray, most: int = 32) -> FloatArray | None:

@@ -57,6 +57,7 @@ class Failures:
         is_risky = np.isin(places.find(places.cell(points)), places.find(around))
         self._tree = cKDTree(np.column_stack([points, aims])[is_risky])
         self._has_failed = has_failed[is_risky]
+        self._with_none = np.append(self._has_failed, False)
 
     def is_near(self, point: FloatArray) -> bool:
         """Whether any step failed near a point."""
@@ -64,13 +65,16 @@ class Failures:
             return False
         return self._places.corner(point.tolist()) in self._risky
 
-    def fails(self, point: FloatArray, aim: FloatArray, share: float = 0.5) -> bool:
-        """Whether more than a share of the nearest logged steps failed."""
-        distance, rows = self._tree.query(
-            np.concatenate([point, aim]),
-            k=self._n_nearest,
-            distance_upper_bound=self._near,
-        )
-        rows = rows[np.isfinite(distance)]
-        n_failed = np.count_nonzero(self._has_failed[rows])
-        return bool(n_failed > share * len(rows))
+    def measure(self, point: FloatArray, aims: FloatArray) -> list[float]:
+        """The share of the nearest logged steps that failed, for each of some aims."""
+        asked = np.empty((len(aims), len(point) + aims.shape[1]))
+        asked[:, : len(point)] = point
+        asked[:, len(point) :] = aims
+        rows = self._tree.query(
+            asked, k=self._n_nearest, distance_upper_bound=self._near
+        )[1]
+        # Where fewer are near, the tree returns the number of its steps.
+        n_near = np.count_nonzero(rows < len(self._has_failed), axis=1)
+        n_failed = self._with_none[rows].sum(axis=1)
+        shares: list[float] = (n_failed / np.maximum(n_near, 1)).tolist()
+        return shares

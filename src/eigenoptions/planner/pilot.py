@@ -117,7 +117,7 @@ class Pilot:
             action = self.make_action(point, state, move)
 
         if cells is not None and cells.failures.is_near(point / cells.step):
-            return self._avoid(cells, course, point, state, move, action)
+            return self._avoid(cells, course, point, state, move, goal_point, action)
         return move, action
 
     def _is_beside(
@@ -153,22 +153,58 @@ class Pilot:
         point: FloatArray,
         state: int,
         move: int,
+        goal_point: FloatArray,
         action: Any,
     ) -> tuple[int, Any]:
         """The best move that does not fail at this place; the given one if all do."""
-        # A goal at a wall is beside steps that fail: only if all did, it is behind it.
-        share = 0.99 if move == TERMINATE else 0.5
-        if not cells.fails(point, action, share):
-            return move, action
         if move == TERMINATE:
-            ranked = self.rank_exits(state)
+            target: FloatArray | None = goal_point
+            # A goal at a wall is beside steps that fail: only if all did, it is behind
+            # the wall.
+            limit = 0.99
         else:
-            ranked = course.rank_moves(state)
-        for other in ranked:
-            other_action = self.make_action(point, state, other)
-            if not cells.fails(point, other_action):
-                return other, other_action
+            target = self._find_target(state, move)
+            limit = 0.5
+        least, safest = self._find_safest(cells, point, action, target)
+        if least <= limit:
+            return move, safest
+
+        if move == TERMINATE:
+            others = self.rank_exits(state)
+        else:
+            others = course.rank_moves(state)
+        for other in others:
+            least, safest = self._find_safest(
+                cells,
+                point,
+                self.make_action(point, state, other),
+                self._find_target(state, other),
+            )
+            if least <= 0.5:
+                return other, safest
         return move, action
+
+    def _find_target(self, state: int, move: int) -> FloatArray | None:
+        """The place that a move aims at; None where actions are numbered."""
+        assert self._cells is not None
+        if self._cells.targets is None:
+            return None
+        return np.asarray(self._cells.targets[state, move, 0])
+
+    def _find_safest(
+        self, cells: Cells, point: FloatArray, action: Any, target: FloatArray | None
+    ) -> tuple[float, Any]:
+        """The least share of failures of the parts of a way, and the first such part.
+
+        The way has parts where actions are along one axis.
+        """
+        model = cells.model
+        parts = [action]
+        if target is not None and isinstance(model, Displacement):
+            parts = model.find_parts(point, target, action)
+        shares = cells.measure_failures(point, parts)
+        least = min(shares)
+        return least, parts[shares.index(least)]
 
     def make_action(self, point: FloatArray, state: int, move: int) -> Any:
         """The action that makes a move of the table at a point."""
