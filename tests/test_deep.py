@@ -14,7 +14,14 @@ import pytest
 
 import eigenoptions as eo
 from eigenoptions.data import Transitions
-from eigenoptions.deep import Certificate, Dataset, Encoder, learn, training
+from eigenoptions.deep import (
+    Certificate,
+    Clusters,
+    Dataset,
+    clusters,
+    learn,
+    training,
+)
 from eigenoptions.deep.certificate import find_resolved
 from eigenoptions.deep.components import count_above_noise
 from eigenoptions.deep.grouping import group_observations
@@ -483,7 +490,6 @@ def skills() -> Any:
 def test_options_from_pixels_climb_their_potentials(skills: Any) -> None:
     assert skills.labels == ("e2+", "e2-", "e3+", "e3-")
     assert len(skills.provenance["certificate"]["resolved"]) == 3
-    assert skills.patience == 8
     images = pixels()
     f = skills.potential(images)
     actions = skills.actions(images)
@@ -511,7 +517,8 @@ def test_options_files_hold_the_encoder_and_are_read_without_torch(
     skills.save(file)
     same = eo.load_options(file)
     images = pixels()
-    assert isinstance(same.features, Encoder)
+    assert isinstance(same.features, Clusters)
+    assert same.exploration == skills.exploration
     assert same.actions(images).tolist() == skills.actions(images).tolist()
     assert features_to_dict(same.features) == features_to_dict(skills.features)
     record = features_to_dict(skills.features)
@@ -594,17 +601,15 @@ def turning_room() -> tuple[np.ndarray, np.ndarray, Transitions]:
 
 
 @pytest.mark.slow
-def test_options_turn_before_they_go(turning_room: Any) -> None:
+@pytest.mark.parametrize("policy", ["clusters", "learned"])
+def test_options_turn_before_they_go(policy: str, turning_room: Any) -> None:
     """Which turn is right is no slow function of what is seen, but it is learned."""
     successors, images, seen = turning_room
-    found = learn(seen, 3, steps=60)
-    options = eo.discover(seen, 4, features="deep", training_steps=60, n_actions=3)
+    how = {"features": "deep", "training_steps": 60, "n_actions": 3}
+    options = eo.discover(seen, 4, policy=policy, **how)
     assert options.directions.shape[1] == options.features.n_features
-    assert options.features.n_features == found.features.n_features
     f = options.potential(images)
     actions = options.actions(images)
-    expected = found.features(images) @ found.vectors[:, 1:]
-    np.testing.assert_allclose(f[::2], expected.T, atol=1e-9)
     for option in range(len(options)):
         state = np.arange(len(images))
         for _ in range(80):
@@ -700,3 +705,76 @@ def test_noisy_images_are_learned_as_if_they_repeated(
     np.testing.assert_allclose(found.values, values, atol=1e-12, rtol=0.02)
     f = found.features(np.float32(pixels()) / 255) @ found.vectors[:, 1:]
     assert agreement(f, vectors[:, 1:]) > 0.995
+
+
+# Clusters of trained features
+def test_centres_are_spread_over_rare_places_too() -> None:
+    """A thousand places in a corner, and one far away: both have a centre."""
+    rng = np.random.default_rng(0)
+    places = np.concatenate([rng.random((1000, 2)), [[50.0, 50.0]]])
+    rows, radius = clusters._spread_centres(places, 0.5, 100)
+    assert 1000 in rows
+    distances = np.linalg.norm(places[:, None] - places[rows], axis=2)
+    assert distances.min(axis=1).max() == pytest.approx(radius)
+    assert radius <= 0.5
+    few, coarse = clusters._spread_centres(places, 0.5, 3)
+    assert len(few) == 3
+    assert coarse > radius
+
+
+def test_centres_do_not_depend_on_rounding() -> None:
+    """On a symmetric grid many places are equally far away: the first one is taken."""
+    places = np.stack(np.divmod(np.arange(64.0), 8), axis=1)
+    rows, _ = clusters._spread_centres(places, 0.0, 20)
+    for seed in range(3):
+        noise = 1e-13 * np.random.default_rng(seed).standard_normal(places.shape)
+        again, _ = clusters._spread_centres(places + noise, 0.0, 20)
+        assert again.tolist() == rows.tolist()
+        nearest = clusters.find_nearest(places + noise, places[rows])
+        assert nearest.tolist() == clusters.find_nearest(places, places[rows]).tolist()
+
+
+def test_clusters_of_frames_are_their_states(skills: Any) -> None:
+    """Frames that repeat are clusters of their own, known again one by one."""
+    images = pixels()
+    states = skills.features.find_states(images)
+    assert len(np.unique(states)) == ROOMS.n_states
+    one_by_one = [int(skills.features.find_states(image[None])[0]) for image in images]
+    assert one_by_one == states.tolist()
+    np.testing.assert_array_equal(skills.features(images).indices, states)
+    assert skills.features.measure_distances(images).max() == 0.0
+    functions = skills.features.compute_functions(images)
+    np.testing.assert_allclose(skills.potential(images)[0], functions[:, 1], atol=1e-4)
+    assert skills.exploration.option_chance > 0.01
+    with pytest.raises(ValueError, match="discover"):
+        Clusters.for_space()
+
+
+def test_options_of_clusters_end_by_themselves(skills: Any) -> None:
+    env = eo.OptionsWrapper(Camera(), skills)
+    env.reset(seed=0)
+    for _ in range(30):
+        available = np.flatnonzero(env.action_masks())
+        info = env.step(int(available[-1]))[4]
+        assert info["duration"] < 40
+        assert "option_truncated" not in info
+
+
+def test_a_certificate_without_pairs_trusts_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.random((3_000, 2))
+    y = x + rng.normal(0, 0.05, x.shape)
+    action = np.zeros(3_000, dtype=int)
+    found = learn(Transitions(x, action, y, action > 0), 3, steps=2)
+    assert found.certificate.resolved.tolist() == [True, False, False]
+    assert "order of time" in caplog.text
+
+
+def test_an_unresolved_function_names_the_argument(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    drifting = np.cumsum(np.random.default_rng(0).normal(size=(2_001, 2)), axis=0)
+    learn(link_up(drifting), 10, steps=1)
+    assert "seconds=" in caplog.text

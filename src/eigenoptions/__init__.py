@@ -127,6 +127,7 @@ def __dir__() -> list[str]:
 # What lower layers look up by name, and the upper layer that has it.
 discovery_methods.announce_folder("eigenoptions.discovery.methods")
 environment_checks.announce("dynamics", "eigenoptions.envs:check_dynamics")
+feature_maps.announce("clusters", "eigenoptions.deep:Clusters")
 feature_maps.announce("deep", "eigenoptions.deep:Encoder")
 feature_maps.announce("ram", "eigenoptions.atari:Ram")
 

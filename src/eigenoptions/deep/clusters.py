@@ -105,12 +105,12 @@ class Clusters(FeatureMap):
         return find_nearest(self._find_places(obs), self.arrays["centres"])
 
     def measure_distances(self, obs: ArrayLike) -> FloatArray:
-        """How far ``(N,)`` each observation is from its centre, in widths of clusters."""
+        """How far ``(N,)`` each observation is from its cluster, in widths of one."""
         places = self._find_places(obs)
         centres = self.arrays["centres"][find_nearest(places, self.arrays["centres"])]
         distances = np.linalg.norm(places - centres, axis=1)
         width = 2.0 * max(float(self.arrays["radius"][0]), 1e-12)
-        return np.maximum(distances / width - 0.5, 0.0)
+        return np.asarray(np.maximum(distances / width - 0.5, 0.0))
 
     def _find_places(self, obs: ArrayLike) -> FloatArray:
         """Places ``(N, k)`` of observations on the map."""
@@ -118,9 +118,10 @@ class Clusters(FeatureMap):
         # An option asks for the action, the value and the potential of one observation.
         last = self.__dict__.get("_last_seen")
         if last is not None and np.array_equal(obs, last.obs):
-            return last.places  # type: ignore[no-any-return]
+            known: FloatArray = last.places
+            return known
 
-        places = self.compute_functions(obs) * self.arrays["scales"]
+        places: FloatArray = self.compute_functions(obs) * self.arrays["scales"]
         if len(obs) == 1:
             self.__dict__["_last_seen"] = _Seen(obs.copy(), places)
         return places

@@ -20,7 +20,7 @@ from eigenoptions.data.columns import ColumnReport
 from eigenoptions.discovery.method import NoOptionsError
 from eigenoptions.discovery.samples import Samples
 from eigenoptions.discovery.tables import Request, discover_table
-from eigenoptions.features import Cells, flatten_observations
+from eigenoptions.features import Cells, FeatureMap, flatten_observations
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import OptionSet
 from eigenoptions.options.linear import LinearOptionSet
@@ -74,7 +74,7 @@ def _warn_of_columns(
 
 
 def act_on_cells(
-    options: OptionSet, cells: Cells, gamma: float, exploration: Exploration
+    options: OptionSet, cells: FeatureMap, gamma: float, exploration: Exploration
 ) -> LinearOptionSet:
     """Options of a table of cells as options that act on observations.
 
@@ -82,7 +82,7 @@ def act_on_cells(
     ----------
     options : OptionSet
         Options of the table.
-    cells : Cells
+    cells : Cells or Clusters
         The map from observations to its states.
     gamma : float
         Discount of the options' values.

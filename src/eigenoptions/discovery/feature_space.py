@@ -12,6 +12,11 @@ from numpy.typing import NDArray
 from eigenoptions._types import FeatureFunction, FloatArray, IndexArray
 from eigenoptions._validation import check_choice, check_int, check_settings
 from eigenoptions.data import Transitions
+from eigenoptions.discovery.from_frames import (
+    Learned,
+    learn_purposes,
+    solve_clusters,
+)
 from eigenoptions.discovery.samples import Samples
 from eigenoptions.discovery.tables import Request
 from eigenoptions.features import (
@@ -55,10 +60,11 @@ def discover_features(samples: Samples, request: Request) -> LinearOptionSet:
         and ``"bits"`` for bytes, as the paper's of Atari's memory.
     both_signs, skip_zero : bool, default=True
         As in `eigenpurposes`.
-    policy : str, default="learned"
-        ``"learned"``: action values are fitted to the samples. ``"look-ahead"``: every
+    policy : str, default=None
+        ``"learned"``: action values are fitted to the samples. ``"clusters"``: options
+        are those of a table of clusters of trained features. ``"look-ahead"``: every
         action is tried in a copy of the environment; bind the options with
-        ``options.look_ahead(env)``.
+        ``options.look_ahead(env)``. None: clusters for trained features, else fitted.
     whiten : bool, default=True
         Functions ``e . phi`` have variance 1. False: vectors e have length 1, as in the
         paper.
@@ -77,12 +83,12 @@ def discover_features(samples: Samples, request: Request) -> LinearOptionSet:
     features.
     """
     settings = dict(request.settings)
-    policy = settings.pop("policy", "learned")
-    check_choice("policy", policy, ("learned", "look-ahead"))
     features = samples.features or settings.pop("features", None)
     settings.pop("features", None)
     if features is None:
         features = _choose_features(samples.transitions)
+    is_trained = isinstance(features, str) and features == "deep"
+    policy = _check_policy(settings.pop("policy", None), is_trained)
     signs = {
         "both_signs": settings.pop("both_signs", True),
         "skip_zero": settings.pop("skip_zero", True),
@@ -100,18 +106,20 @@ def discover_features(samples: Samples, request: Request) -> LinearOptionSet:
         names,
     )
 
-    is_trained = features == "deep"
+    gamma = request.gamma
+    if gamma is None:
+        gamma = 0.9 if is_trained else 0.99
+    provenance = {"method": "eigen", "source": "samples", **samples.provenance}
+
     if is_trained:
-        found = _train_purposes(samples, request, signs, of_map)
+        learned = learn_purposes(samples, request, signs, of_map)
+        if policy == "clusters":
+            return solve_clusters(learned, samples.n_actions, gamma, provenance)
+        found = _take_learned(learned)
     else:
         phi = _make_map(features, samples, of_map)
         found = _find_purposes(samples, phi, request, signs, whiten, per_cell)
-    provenance = {
-        "method": "eigen",
-        "source": "samples",
-        **samples.provenance,
-        **found.provenance,
-    }
+    provenance |= found.provenance
     if policy == "look-ahead":
         return LinearOptionSet(
             tuple(found.purposes),
@@ -120,9 +128,6 @@ def discover_features(samples: Samples, request: Request) -> LinearOptionSet:
             provenance=provenance,
         )
 
-    gamma = request.gamma
-    if gamma is None:
-        gamma = 0.9 if is_trained else 0.99
     options = fit(
         found.numbered,
         found.purposes,
@@ -138,6 +143,27 @@ def discover_features(samples: Samples, request: Request) -> LinearOptionSet:
         # longer rises could run for ever.
         return options.with_termination(patience=8)
     return options
+
+
+def _check_policy(policy: str | None, is_trained: bool) -> str:
+    """The way to follow purposes; options of trained features have a table."""
+    if policy is None:
+        return "clusters" if is_trained else "learned"
+    choices = ["learned", "look-ahead"]
+    if is_trained:
+        choices.append("clusters")
+    return check_choice("policy", policy, choices)
+
+
+def _take_learned(learned: Learned) -> _FeaturePurposes:
+    """Purposes of trained features, with the samples that options can be fitted to."""
+    features = learned.spectrum.features
+    assert features is not None
+    observations, numbered = learned.data.thin_transitions(20_000)
+    table = compute_features(features, observations)
+    return _FeaturePurposes(
+        learned.purposes, features, table, numbered, learned.provenance
+    )
 
 
 def _choose_features(transitions: Transitions) -> str:
@@ -191,42 +217,6 @@ def _find_purposes(
     return _FeaturePurposes(
         purposes, phi, table, numbered, {"operator": "incidence", "whiten": whiten}
     )
-
-
-def _train_purposes(
-    samples: Samples,
-    request: Request,
-    signs: dict[str, Any],
-    settings: dict[str, Any],
-) -> _FeaturePurposes:
-    """Purposes of trained features."""
-    # Imported here: torch is optional, and takes a second.
-    from eigenoptions.deep import learn
-    from eigenoptions.deep.dataset import Dataset
-
-    if "training_steps" in settings:
-        settings = {**settings, "steps": settings["training_steps"]}
-        del settings["training_steps"]
-    n_vectors = 8
-    if request.n_options is not None:
-        n_signs = 2 if signs["both_signs"] else 1
-        n_vectors = -(-request.n_options // n_signs)
-    k = n_vectors + 1 if signs["skip_zero"] else n_vectors
-
-    data = Dataset.of(samples.transitions)
-    learned = learn(data, k, rng=request.rng, progress=request.progress, **settings)
-    purposes = eigenpurposes(learned, **signs)[: request.n_options]
-
-    assert learned.features is not None
-    assert learned.certificate is not None
-    observations, numbered = data.thin_transitions(20_000)
-    table = compute_features(learned.features, observations)
-    certificate = {
-        "resolved": learned.certificate.resolved.tolist(),
-        "score": learned.certificate.score,
-    }
-    provenance = {"operator": "learned", "certificate": certificate}
-    return _FeaturePurposes(purposes, learned.features, table, numbered, provenance)
 
 
 def find_rare_transitions(

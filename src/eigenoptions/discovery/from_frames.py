@@ -137,7 +137,7 @@ def solve_clusters(
         potential = purpose.sign * means[:, purpose.index - 1]
         purposes.append(replace(purpose, potential=potential))
 
-    about = {**provenance, "gamma": gamma, "learned": "table of clusters"}
+    about = {**provenance, **learned.provenance, "learned": "table of clusters"}
     options = solve(mdp, purposes, gamma, provenance=about)
     return act_on_cells(options, clusters, gamma, tune_exploration(mdp, options))
 
