@@ -31,7 +31,6 @@ W = eo.graph(MDP)
 @pytest.mark.parametrize(
     ("call", "word"),
     [
-        (lambda: eo.discover(W, 2), "array"),
         (lambda: eo.graph(W), "MDP"),
         (lambda: eo.solve("four-rooms", []), "MDP"),
         (lambda: eo.discover(MDP, 2)[0].act(-1), "state"),
@@ -47,9 +46,7 @@ W = eo.graph(MDP)
         (lambda: eo.Purpose([0.0], sign=np.zeros((9, 9))), "sign"),
         (lambda: make_vector().reset(options=5), "options"),
         (
-            lambda: eo.OptionsWrapper(
-                gym.make("eigenoptions/IMaze-v0"), eo.discover(MDP, 2)[0]
-            ),
+            lambda: eo.OptionsWrapper(gym.make("eigenoptions/IMaze-v0"), 17),
             "OptionSet",
         ),
     ],
