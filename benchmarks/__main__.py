@@ -7,7 +7,7 @@ import os
 import platform
 from collections.abc import Callable, Iterator
 
-from benchmarks import agents, core, deep, simple_options
+from benchmarks import agents, core, deep, planner, simple_options
 from benchmarks.timing import Row
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Row]]] = {
@@ -18,6 +18,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Row]]] = {
     "learning": core.compare_learning,
     "wrapper": agents.time_wrapper,
     "vector-wrapper": agents.time_vector_wrapper,
+    "planner": planner.measure_hall,
     "million": core.time_a_million_states,
     "deep": deep.compare_with_allo,
 }

@@ -212,7 +212,7 @@ STATEMENTS: list[tuple[str, str, Callable[[], Sequence[str]]]] = [
     ),
     *(
         (
-            "docs/planner.md",
+            "docs/planner-results.md",
             f"| {maze}-{kind} | {{}} (",
             partial(read_ogbench, maze, kind),
         )

@@ -1,0 +1,58 @@
+"""`Planner` in a hall with two walls: goals reached, and the time of `act`."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import eigenoptions as eo
+from benchmarks.timing import Row
+from tests.halls import Hall
+
+N_GOALS = 20
+
+
+def measure_hall(seed: int = 100) -> Iterator[Row]:
+    """Goals of 20 that a journey reaches, and microseconds of `act` on the way."""
+    for n_steps in (20_000, 200_000):
+        for one_axis in (False, True):
+            for thickness in (0.6, 1.2, 2.0):
+                rng = np.random.default_rng(seed)
+                hall = Hall(thickness)
+                planner = eo.Planner(hall.record(rng, n_steps, one_axis))
+                arrived, microseconds = _visit_goals(planner, hall, rng)
+                kind = "one axis" if one_axis else "free"
+                name = f"hall, walls {thickness} m, {n_steps:,} steps, {kind}"
+                yield Row(f"{name}: goals of {N_GOALS}", arrived, unit="")
+                yield Row(f"{name}: act", microseconds, unit="us")
+
+
+def _visit_goals(
+    planner: eo.Planner, hall: Hall, rng: np.random.Generator, limit: int = 400
+) -> tuple[int, float]:
+    """The number of goals that are reached, and microseconds of `Planner.act`."""
+    n_arrived = 0
+    places: list[tuple[Any, Any]] = []
+    starts = hall.draw_free(rng, N_GOALS)
+    goals = hall.draw_free(rng, N_GOALS)
+    for position, goal in zip(starts, goals, strict=True):
+        run = planner.start(goal)
+        for _ in range(limit):
+            if np.linalg.norm(position - goal) < 0.3:
+                n_arrived += 1
+                break
+            places.append((position, goal))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                position = hall.move(position, run.act(position))
+
+    # All options are computed, so this is the time of a decision alone.
+    begin = time.process_time()
+    for position, goal in places:
+        planner.act(position, goal)
+    seconds = time.process_time() - begin
+    return n_arrived, 1e6 * seconds / len(places)
