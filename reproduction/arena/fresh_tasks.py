@@ -57,7 +57,7 @@ def _draw_perfect_maze(rng: np.random.Generator) -> MDP:
     return _place_start(maze(perfect_map(rows, cols, rng=rng)), rng)
 
 
-def _make_slippery(mdp: MDP, slip: float) -> MDP:
+def make_slippery(mdp: MDP, slip: float) -> MDP:
     """Return the same map, in which a share of the moves has a random direction."""
     uniform = np.full((mdp.n_actions, mdp.n_actions), 1.0 / mdp.n_actions)
     random_move = kron(eye_array(mdp.n_states), uniform) @ mdp.transition
@@ -94,7 +94,7 @@ def _make_perfect_maze(number: int) -> MDP:
 
 def _make_slippery_rooms(number: int) -> MDP:
     rng = _make_generator(number)
-    return _make_slippery(_draw_rooms(rng), slip=0.2)
+    return make_slippery(_draw_rooms(rng), slip=0.2)
 
 
 def _make_slippery_maze(number: int) -> MDP:
@@ -102,7 +102,7 @@ def _make_slippery_maze(number: int) -> MDP:
     rows = int(rng.integers(8, 13))
     cols = int(rng.integers(8, 13))
     mdp = _place_start(maze(perfect_map(rows, cols, rng=rng)), rng)
-    return _make_slippery(mdp, slip=0.1)
+    return make_slippery(mdp, slip=0.1)
 
 
 def _make_one_way_rooms(number: int) -> MDP:
