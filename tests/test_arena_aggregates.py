@@ -51,7 +51,7 @@ def test_interval_covers_the_mean_about_as_often_as_it_says() -> None:
 def test_ratio_of_geometric_means() -> None:
     rng = np.random.default_rng(3)
     baseline = rng.uniform(1.0, 2.0, size=(10, 3))
-    ratio = bootstrap_ratio(0.25 * baseline, baseline, n_resamples=200)
+    ratio = bootstrap_ratio(0.25 * baseline.T, baseline.T, n_resamples=200)
     assert_allclose(ratio.value, 0.25)
     assert ratio.low < 0.25 < ratio.high
     assert ratio.is_apart_from(Aggregate(1.0, 0.9, 1.1))
@@ -69,4 +69,4 @@ def test_bad_scores_are_refused(scores: object, word: str) -> None:
 
 def test_ratio_needs_the_same_tasks() -> None:
     with pytest.raises(ValueError, match="same tasks"):
-        bootstrap_ratio([[1.0, 2.0]], [[1.0]])
+        bootstrap_ratio([[1.0], [2.0]], [[1.0]])

@@ -2,14 +2,17 @@
 
 Methods are compared on the same domains, and agents on the same tasks.
 
-``python -m reproduction arena methods`` and ``python -m reproduction arena agents``
-write a page with tables beside it; an interrupted run continues.
+``python -m reproduction arena tabular`` runs tabular agents, and stores what
+``docs/arena.md`` shows beside this file; ``... arena page`` writes the tables and the
+picture of that page, and ``... arena tuning`` chooses settings. ``python -m
+reproduction arena methods`` and ``python -m reproduction arena agents`` write a page
+with tables beside it. An interrupted run continues.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -21,9 +24,96 @@ from reproduction.page import write_page
 
 
 def main(arguments: Sequence[str]) -> None:
+    """Run one of the comparisons."""
+    studies = {"tabular": run_tabular, "tuning": run_tuning, "page": run_page}
+    if arguments and arguments[0] in studies:
+        studies[arguments[0]](arguments[1:])
+    else:
+        compare(arguments)
+
+
+def run_tabular(arguments: Sequence[str]) -> None:
+    """Run tabular agents, and store the tables that docs/arena.md is made of."""
+    from reproduction.arena import ablation, rounds, tabular, views
+    from reproduction.arena.tabular_page import FOLDER, store, summarize_coverage
+
+    options = _make_study_parser("tabular", run_tabular).parse_args(arguments)
+    tasks = [name for name in options.tasks.split(",") if name]
+    for name in tasks:
+        check_choice("--tasks", name, list(tabular.ALL_TASKS))
+    with open_lab(options.out, quick=options.quick) as lab:
+        runs = tabular.run(lab, tasks or tabular.ALL_TASKS)
+        columns = ["task", "way", "seed", "mean_goal", "first_goal", "learned"]
+        tables = {
+            "tabular": runs[columns].round(2),
+            "coverage": summarize_coverage(runs).round(4),
+            "views": views.run(lab),
+            "ablation": ablation.run(lab).round(1),
+            "doors": rounds.run(lab).round(1),
+        }
+    # Only a full run replaces what the page shows.
+    is_full = not options.quick and not tasks
+    folder = FOLDER if is_full else options.out
+    store(tables, folder)
+    print(f"stored: {', '.join(str(folder / f'{name}.csv') for name in tables)}")
+
+
+def run_tuning(arguments: Sequence[str]) -> None:
+    """Choose the settings of tabular agents, on other maps and seeds."""
+    from reproduction.arena.tuning import GRIDS, tune
+
+    options = _make_study_parser("tuning", run_tuning).parse_args(arguments)
+    ways = ["plain"] if options.quick else list(GRIDS)
+    with open_lab(options.out, quick=options.quick) as lab:
+        scores, best = tune(lab, ways)
+    print(scores.sort_values(["way", "score"]).to_string(index=False))
+    for way, settings in best.items():
+        print(f"{way}: {settings}")
+
+
+def run_page(arguments: Sequence[str]) -> None:
+    """Write the tables and the picture of docs/arena.md from what is stored."""
+    from reproduction.arena.tabular_page import PAGE, write_page
+
+    argparse.ArgumentParser(
+        "python -m reproduction arena page", description=run_page.__doc__
+    ).parse_args(arguments)
+    write_page()
+    print(f"page: {PAGE}")
+
+
+def _make_study_parser(
+    name: str, study: Callable[[Sequence[str]], None]
+) -> argparse.ArgumentParser:
+    """Return the parser of a study."""
+    parser = argparse.ArgumentParser(
+        f"python -m reproduction arena {name}", description=study.__doc__
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="a small run that checks that everything works",
+    )
+    parser.add_argument(
+        "--tasks",
+        default="",
+        metavar="NAME,...",
+        help="some of the tasks; the result is then stored in DIR",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path(f"out/arena-{name}"),
+        metavar="DIR",
+        help=f"where results of jobs are kept (default: out/arena-{name})",
+    )
+    return parser
+
+
+def compare(arguments: Sequence[str]) -> None:
     """Compare discovery methods, or agents with options, and write an HTML page."""
     parser = argparse.ArgumentParser(
-        "python -m reproduction arena", description=main.__doc__
+        "python -m reproduction arena", description=compare.__doc__
     )
     parser.add_argument(
         "comparison", nargs="?", choices=("methods", "agents"), default="methods"

@@ -8,7 +8,7 @@ each task.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -106,45 +106,59 @@ def bootstrap(
 
 
 def bootstrap_ratio(
-    scores: ArrayLike,
-    baseline: ArrayLike,
+    scores: Sequence[ArrayLike],
+    baseline: Sequence[ArrayLike],
     *,
     n_resamples: int = 2000,
     confidence: float = 0.95,
     rng: int = 0,
 ) -> Aggregate:
-    """Return the ratio of two geometric means, with its bootstrap interval.
+    """Return the ratio of two geometric means over tasks, with a bootstrap interval.
 
     Parameters
     ----------
-    scores, baseline : array_like of shape (runs, tasks)
-        Positive scores on the same tasks, whose runs are drawn independently.
+    scores, baseline : sequence of array_like
+        For each task the positive scores of its runs, of which there may be different
+        numbers. The runs of both are drawn independently.
     n_resamples, confidence, rng
         As in `bootstrap`.
 
     Examples
     --------
-    >>> bootstrap_ratio([[1.0, 2.0]], [[2.0, 4.0]], n_resamples=10)
+    >>> bootstrap_ratio([[1.0], [2.0]], [[2.0, 2.0], [4.0]], n_resamples=10)
     Aggregate(value=0.5, low=0.5, high=0.5)
     """
-    table = _check_scores(scores)
-    other = _check_scores(baseline)
-    if table.shape[1] != other.shape[1]:
+    if len(scores) != len(baseline):
         raise ValueError(
-            f"scores have {table.shape[1]} tasks and the baseline {other.shape[1]}: "
-            "give both on the same tasks"
+            f"scores have {len(scores)} tasks and the baseline {len(baseline)}: give "
+            "both on the same tasks"
         )
     generator = np.random.default_rng(rng)
-    ratios = []
-    for _ in range(n_resamples):
-        numerator = geometric_mean(_draw_runs(table, generator))
-        denominator = geometric_mean(_draw_runs(other, generator))
-        ratios.append(numerator / denominator)
+    logs = np.zeros(n_resamples)
+    value = 0.0
+    for runs, others in zip(scores, baseline, strict=True):
+        ours = np.asarray(runs, dtype=np.float64)
+        theirs = np.asarray(others, dtype=np.float64)
+        value += np.log(ours.mean()) - np.log(theirs.mean())
+        logs += np.log(_draw_means(ours, n_resamples, generator))
+        logs -= np.log(_draw_means(theirs, n_resamples, generator))
 
     tail = 100.0 * (1.0 - confidence) / 2.0
-    low, high = np.percentile(ratios, [tail, 100.0 - tail])
-    value = geometric_mean(table) / geometric_mean(other)
-    return Aggregate(value, float(low), float(high))
+    n_tasks = len(scores)
+    low, high = np.percentile(np.exp(logs / n_tasks), [tail, 100.0 - tail])
+    ratio = np.exp(value / n_tasks)
+    return Aggregate(
+        float(ratio.round(12)), float(low.round(12)), float(high.round(12))
+    )
+
+
+def _draw_means(
+    runs: FloatArray, n_resamples: int, rng: np.random.Generator
+) -> FloatArray:
+    """Return ``(n_resamples,)`` means of runs that are drawn with replacement."""
+    drawn = rng.integers(len(runs), size=(n_resamples, len(runs)))
+    means: FloatArray = runs[drawn].mean(axis=1)
+    return means
 
 
 def _draw_runs(scores: FloatArray, rng: np.random.Generator) -> FloatArray:

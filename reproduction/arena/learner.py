@@ -268,6 +268,8 @@ def learn(dynamics, goal, policy, way, agent, steps, budget, rng, n_wanted=-1): 
     """
     n_actions = dynamics.n_actions
     is_certain = len(dynamics.after) == len(dynamics.first) - 1
+    # An agent without values of options explores with them, and never prefers one.
+    n_valued = agent.q.shape[1] - n_actions
     s, age, last, left, option, origin = agent.now
     gain, discount, stop_chance = agent.running
     n_seen = (agent.first_visit >= 0).sum()
@@ -304,7 +306,7 @@ def learn(dynamics, goal, policy, way, agent, steps, budget, rng, n_wanted=-1): 
             if a < 0:
                 a = rng.integers(0, n_actions)
         else:
-            a = choose_greedy(agent.q[s], policy[s] >= 0, rng)
+            a = choose_greedy(agent.q[s], policy[s, :n_valued] >= 0, rng)
             if a >= n_actions:
                 option = a - n_actions
                 a = policy[s, option]
@@ -342,9 +344,10 @@ def learn(dynamics, goal, policy, way, agent, steps, budget, rng, n_wanted=-1): 
             discount *= way.gamma
             stops = policy[t, option] < 0 or rng.random() < stop_chance
             if is_over or stops:
-                c = n_actions + option
-                error = gain + discount * best - agent.q[origin, c]
-                agent.q[origin, c] += way.alpha * error
+                if n_valued > 0:
+                    c = n_actions + option
+                    error = gain + discount * best - agent.q[origin, c]
+                    agent.q[origin, c] += way.alpha * error
                 option = -1
 
         s = t
