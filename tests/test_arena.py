@@ -18,18 +18,22 @@ import eigenoptions as eo
 from eigenoptions.envs import MazeEnv
 from eigenoptions.mdp import reachable
 from reproduction import arena
-from reproduction.arena import agents, methods
+from reproduction.arena import ablation, agents, methods, rounds
 from reproduction.arena.domains import DOMAINS, make_domain
-from reproduction.arena.tables import (
-    Moves,
+from reproduction.arena.fresh_tasks import FRESH_SEEDS, FRESH_TASKS
+from reproduction.arena.learner import (
     Way,
     choose_greedy,
     follow_greedy,
     learn,
-    train_table,
+    make_agent,
+    make_dynamics,
 )
+from reproduction.arena.tabular import WAYS
+from reproduction.arena.tabular_page import find_differences
+from reproduction.arena.tabular_runs import find_way, run_explorer, run_learner
 from reproduction.arena.tasks import (
-    TASKS,
+    describe_table,
     draw_goals,
     get_known_options,
     make_table_env,
@@ -141,39 +145,120 @@ def test_greedy_choice_prefers_actions() -> None:
     assert choose_greedy(np.array([0.0, 0.5, 1.0, 1.0]), none, rng) == 1
 
 
-@pytest.mark.parametrize(
-    "way", [Way(), Way(0.3, 0.1), Way(repeat=0.5), Way(zeta=2.0), Way(bonus=0.001)]
-)
+@pytest.mark.parametrize("way", [Way(), Way(0.3, 0.1), Way(zeta=2.0), Way(bonus=0.001)])
 def test_tables_learn_the_shortest_path(way: Way) -> None:
     """Values of a corridor are powers of gamma, and greedy is the shortest path."""
-    mdp = eo.maze("......")
-    policy = np.ascontiguousarray(eo.discover(mdp, 2).policy.T, dtype=np.int64)
+    task = describe_table(eo.maze("S....."))
+    policy = np.ascontiguousarray(eo.discover(task.mdp, 2).policy.T, dtype=np.int64)
     policy = policy if way.option_chance else policy[:, :0]
-    moves = Moves(
-        np.asarray(mdp.successors, dtype=np.int64), np.zeros(6, dtype=bool), 0, 50
-    )
+    dynamics = make_dynamics(task)
     goal = np.arange(6) == 5
-    q = np.empty((6, 4 + policy.shape[1]))
-    first_visit = np.full(6, -1)
-    learn(moves, goal, policy, way, 0, 20_000, np.random.default_rng(1), q, first_visit)
-    assert follow_greedy(moves, goal, policy, q) == 5
+    agent = make_agent(task, way, policy.shape[1])
+    rng = np.random.default_rng(1)
+    learn(dynamics, goal, policy, way, agent, (0, 20_000), 20_000, rng)
+    assert follow_greedy(dynamics, goal, policy, agent.q, rng) == 5
     if not way.bonus:
-        assert_allclose(
-            q[:5].max(axis=1), way.gamma ** np.arange(4.0, -1.0, -1.0), rtol=1e-6
-        )
-    assert first_visit[0] == 0
-    assert (first_visit[1:] > first_visit[:-1]).all()
+        values = agent.q[:5].max(axis=1)
+        assert_allclose(values, way.gamma ** np.arange(4.0, -1.0, -1.0), rtol=1e-6)
+    assert agent.first_visit[0] == 0
+    assert (agent.first_visit[1:] > agent.first_visit[:-1]).all()
+
+
+def test_learner_draws_outcomes_by_their_probabilities() -> None:
+    table = np.zeros((2, 1, 2))
+    table[0, 0] = [0.25, 0.75]
+    table[1, 0] = [1.0, 0.0]
+    task = describe_table(eo.MDP(table, start=0))
+    way = Way()
+    agent = make_agent(task, way)
+    no_goal = np.zeros(2, dtype=np.bool_)
+    no_options = np.empty((2, 0), dtype=np.int64)
+    rng = np.random.default_rng(0)
+    learn(
+        make_dynamics(task), no_goal, no_options, way, agent, (0, 20_000), 20_000, rng
+    )
+    # The stationary distribution of the chain is 4/7 and 3/7.
+    assert_allclose(agent.visits / 20_000, [4 / 7, 3 / 7], atol=0.015)
+
+
+def test_rmax_tries_every_action_of_a_corridor_once() -> None:
+    task = describe_table(eo.maze("S....."))
+    way = Way(tries=1, first_epsilon=0.0, last_epsilon=0.0)
+    agent = make_agent(task, way)
+    no_goal = np.zeros(6, dtype=np.bool_)
+    no_options = np.empty((6, 0), dtype=np.int64)
+    rng = np.random.default_rng(0)
+    learn(make_dynamics(task), no_goal, no_options, way, agent, (0, 100), 100, rng)
+    assert (agent.tries > 0).all()
 
 
 def test_first_goals_are_those_of_the_run_without_a_reward() -> None:
-    """The step of the first visit does not depend on which state is the goal."""
-    rows, (seen,) = train_table("CliffWalking", "plain", 3, 36, {})
-    again, _ = train_table("CliffWalking", "plain", 3, 36, {})
-    assert rows == again
-    drawn = [row["first_goal"] for row in rows[1:]]
-    assert_allclose(
-        (sum(drawn) + 0 + rows[0]["first_goal"]) / 38, seen["mean_goal"], rtol=1e-12
+    """All states but the start and the end are goals, so their mean is known."""
+    (row,) = run_learner("CliffWalking", "plain", 3, 36, {})
+    assert run_learner("CliffWalking", "plain", 3, 36, {}) == [row]
+    # Of the 38 states one is the start, and one ends an episode.
+    least = 36 * row["first_goal"] / 38
+    assert least <= row["mean_goal"] <= least + 3800 / 38
+
+
+def test_followed_way_is_that_of_explore_until_the_reward() -> None:
+    """Before a goal is seen, nothing depends on where it is."""
+    task = make_task("rooms-5x5")
+    goal = 300
+    is_goal = np.arange(task.mdp.n_states) == goal
+    until = eo.explore(
+        make_table_env(task, is_goal), 10_000, until="reward", seed=1, rng=1
     )
+    free = eo.explore(make_table_env(task), until.n_steps, seed=1, rng=1)
+    assert until.rewarded.tolist() == [goal]
+    # The table without a goal goes on behind it, where no way leads through.
+    expected = np.where(is_goal, -1, until.option().policy)
+    assert np.array_equal(find_way(free, goal).policy, expected)
+
+
+def test_explorer_sees_all_states_and_its_way_reaches_every_goal() -> None:
+    explored, followed, learned = run_explorer("CliffWalking", 0, 5, {})
+    assert explored["seen 1"] == 1.0
+    assert followed["learned"] == 1.0
+    assert 0.0 <= learned["learned"] <= 1.0
+
+
+@pytest.mark.parametrize("name", FRESH_TASKS)
+def test_fresh_tasks_are_what_was_committed(name: str) -> None:
+    n_states = {
+        "rooms": 397,
+        "perfect maze": 389,
+        "one-way rooms": 449,
+        "locked rooms": 363,
+        "other MultiRoom": 904,
+        "LavaCrossing": 183,
+        "slippery rooms": 440,
+        "slippery maze": 263,
+        "FrozenLake": 169,
+        "rainy Taxi": 101,
+    }
+    task = make_task(name)
+    assert len(task.states) == n_states[name]
+    is_random = name in ("slippery rooms", "slippery maze", "FrozenLake", "rainy Taxi")
+    assert (task.mdp.successors is None) == is_random
+    assert list(FRESH_SEEDS) == list(range(38_000, 38_010))
+
+
+@pytest.mark.parametrize("kind", ablation.KINDS)
+def test_planner_sees_all_states_with_every_kind_of_options(kind: str) -> None:
+    steps = ablation.explore_with("two-keys", "planner", kind, 0)
+    assert 221 < steps < 1500
+
+
+@pytest.mark.parametrize("way", rounds.WAYS)
+def test_rounds_see_all_states(way: str) -> None:
+    steps = rounds.measure_rounds("CliffWalking", way, 0)
+    assert 19 < steps < 1900
+    assert rounds.measure_rounds("CliffWalking", way, 0) == steps
+
+
+def test_page_has_the_tables_that_are_stored() -> None:
+    assert find_differences() == []
 
 
 def test_count_bonus_falls_with_the_visits() -> None:
@@ -264,36 +349,16 @@ def test_claims_compare_with_the_plain_agent() -> None:
 def test_pages_have_the_numbers_of_the_table() -> None:
     root = Path(agents.__file__).parents[2]
     summary = pd.read_csv(Path(agents.__file__).with_name("agents.csv"))
-    assert set(summary.task) == set(TASKS)
-    page = (root / "docs" / "agents.md").read_text(encoding="utf-8")
+    page = (root / "docs" / "arena.md").read_text(encoding="utf-8")
     rows = [
         agents.format_rows(summary, agent) for agent in dict.fromkeys(summary.agent)
     ]
     assert all(row in page for part in rows for row in part)
-    four_rooms = rows[0][0].split(" | ")
-    assert f"| {four_rooms[1]} | {four_rooms[5]} |" in (root / "README.md").read_text(
-        encoding="utf-8"
-    )
 
 
-@pytest.mark.parametrize("comparison", ["methods", "agents"])
-def test_main_writes_a_page_and_continues(
-    comparison: str, tmp_path: Path, capsys: Any
-) -> None:
-    only, domain = {
-        "methods": ("eigen,random", "i-maze"),
-        "agents": ("Q-learning", "CliffWalking"),
-    }[comparison]
-    command = [
-        comparison,
-        "--quick",
-        "--only",
-        only,
-        "--domains",
-        domain,
-        "--out",
-        str(tmp_path / "arena"),
-    ]
+def test_main_writes_a_page_and_continues(tmp_path: Path, capsys: Any) -> None:
+    command = ["methods", "--quick", "--only", "eigen,random", "--domains", "i-maze"]
+    command += ["--out", str(tmp_path / "arena")]
     with eo.parallel.using("serial"):
         arena.main(command)
         printed = capsys.readouterr().out
@@ -304,3 +369,21 @@ def test_main_writes_a_page_and_continues(
         assert table.name in html
     with pytest.raises(ValueError, match="one of"):
         arena.main([*command[:3], "SARSA", *command[4:]])
+
+
+@pytest.mark.slow
+def test_tabular_command_stores_its_tables_and_continues(
+    tmp_path: Path, capsys: Any
+) -> None:
+    folder = tmp_path / "arena"
+    command = ["tabular", "--quick", "--tasks", "CliffWalking", "--out", str(folder)]
+    arena.main(command)
+    runs = pd.read_csv(folder / "tabular.csv")
+    assert set(runs.way) == set(WAYS)
+    assert (runs.groupby("way").seed.nunique() == 2).all()
+    before = (folder / "tabular.csv").read_bytes()
+    arena.main(command)
+    assert (folder / "tabular.csv").read_bytes() == before
+    assert "stored" in capsys.readouterr().out
+    with pytest.raises(ValueError, match="one of"):
+        arena.main(["tabular", "--tasks", "nowhere"])

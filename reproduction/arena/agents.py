@@ -2,10 +2,8 @@
 
 The steps of discovery count.
 
-Settings of the ways to explore are chosen by `tune` on seeds from 100 on, the same grid
-of agent settings for all of them, and for the baselines also one of their own; the
-options' own are the defaults of the library. Every seed draws goals of its own. The
-numbers of the documentation are in ``agents.csv`` beside this file.
+The options' settings are the defaults of the library. Every seed draws goals of its
+own. The numbers of the documentation are in ``agents.csv`` beside this file.
 """
 
 from __future__ import annotations
@@ -21,35 +19,22 @@ from markupsafe import Markup
 
 from eigenoptions.evaluation.intervals import mean_interval
 from eigenoptions.plots.style import STYLE
-from reproduction.arena.tables import train_table
 from reproduction.arena.tasks import MARKS, TASKS, make_task
 from reproduction.arena.training import DEEP_STEPS, train_deep
-from reproduction.claims import Claim, count_verdicts, list_items
+from reproduction.claims import Claim, count_verdicts
 from reproduction.drawing import add_legend, draw_lines, make_graphs
 from reproduction.lab import Data, Lab
 from reproduction.page import Section
 
-# The ways to explore, and the values of their own settings among which `tune` chooses.
 WAYS = {
     "plain": "random actions (PPO: its own policy)",
-    "sticky": "a random action is the last one again with probability repeat",
-    "repeats": "a random action lasts n steps with probability n ** -zeta: "
-    "epsilon-z-greedy (Dabney et al., 2021)",
-    "counts": "a bonus / sqrt(n) for entering a state n times, and initial values "
-    "that are as optimistic",
+    "counts": "a bonus / sqrt(n) for entering a state n times",
     "options": "eigenoptions of the known table, by the defaults of the library",
-    "found": "eigenoptions found by cycle in the first steps (their share: discovery), "
-    "without a reward",
+    "found": "eigenoptions of the part that was found",
 }
-SETTINGS = {
-    "sticky": {"repeat": (0.1, 0.25, 0.5, 0.75, 0.9)},
-    "repeats": {"zeta": (1.25, 1.5, 2.0, 3.0, 5.0)},
-    "counts": {"bonus": (0.1, 0.01, 0.001, 0.0001, 0.00001)},
-    "found": {"discovery": (0.05, 0.2)},
-}
-EXPLORE_SHARES = (0.02, 0.5, 1.0)
-NAMES = TABLES, *DEEP_AGENTS = ("Q-learning", "PyTorch DQN", "DQN", "PPO")
-DOMAINS, QUICK_DOMAINS = TASKS, ("Taxi",)
+DEEP_AGENTS = NAMES = ("PyTorch DQN", "DQN", "PPO")
+DOMAINS = TASKS
+QUICK_DOMAINS = ("Taxi",)
 # The bonus is not tuned: 0.1 would hide the reward of the goal, and 0.0001 be less than
 # the noise of a network.
 DEEP_WAYS: dict[str, dict[str, float]] = {
@@ -61,98 +46,25 @@ RUN = ["task", "agent", "way"]
 
 
 def run(lab: Lab, names: Sequence[str], tasks: Sequence[str]) -> Data:
-    """Train agents: data frames ``runs``, ``seeds``, ``tuning`` and ``summary``.
+    """Train agents: data frames ``runs``, ``seeds`` and ``summary``.
 
     ``seeds`` tells of states seen.
     """
-    seeds, deep_seeds, goals, share = (
-        (2, 2, 3, 0.05) if lab.quick else (10, 10, 10, 1.0)
-    )
-    lab.describe("choosing settings")
-    tuning, chosen = tune(lab, tasks, *(1, 2) if lab.quick else (2, 3))
-    lab.describe("training tables")
-    jobs = [
-        {
-            "task": task,
-            "way": way,
-            "seed": seed,
-            "goals": goals,
-            "settings": chosen[way],
-        }
-        for task, way, seed in product(tasks, WAYS, range(seeds))
-    ]
-    results = lab.pmap(train_table, jobs if TABLES in names else [])
+    n_seeds = 2 if lab.quick else 10
+    share = 0.05 if lab.quick else 1.0
     lab.describe("training deep agents")
-    jobs = [
-        {
-            "agent": agent,
-            "task": task,
-            "way": way,
-            "seed": seed,
-            "settings": DEEP_WAYS[way],
-            "share": share,
-        }
-        for seed, task, agent, way in product(
-            range(deep_seeds), DEEP_STEPS, DEEP_AGENTS, DEEP_WAYS
-        )
-        if agent in names and task in tasks
-    ]
-    results += lab.pmap(train_deep, jobs)
-    runs, seen = (
-        pd.DataFrame([row for result in results for row in result[part]])
-        for part in (0, 1)
-    )
-    return {
-        "summary": summarize(runs, seen),
-        "runs": runs,
-        "seeds": seen,
-        "tuning": tuning,
-    }
-
-
-def tune(
-    lab: Lab, tasks: Sequence[str], seeds: int, goals: int
-) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Scores of all settings, and the best of each way.
-
-    The score is the mean share of the budget until the first goal; the least is best.
-
-    A run that does not learn the goal counts with its whole budget. One setting serves
-    all tasks.
-    """
-    grids = {
-        way: {"explore_share": EXPLORE_SHARES, **SETTINGS.get(way, {})} for way in WAYS
-    }
-    grid = [
-        (way, dict(zip(names, values, strict=True)))
-        for way, names in grids.items()
-        for values in product(*names.values())
-    ]
-    jobs = [
-        {
-            "task": task,
-            "way": way,
-            "seed": 100 + seed,
-            "goals": goals,
-            "settings": settings,
-        }
-        for task, seed, (way, settings) in product(tasks, range(seeds), grid)
-    ]
-    scores = []
-    for job, (rows, _) in zip(jobs, lab.pmap(train_table, jobs), strict=True):
-        score = np.mean(
-            [
-                row["first_goal"] / row["budget"] if row["learned"] else 1.0
-                for row in rows
-            ]
-        )
-        scores.append((job["way"], list_items("{} {:g}", job["settings"]), score))
-    scores = pd.DataFrame(scores, columns=["way", "settings", "score"])
-    scores = scores.groupby(["way", "settings"], sort=False).score.mean().reset_index()
-    best = scores.groupby("way").score.idxmin()
-    return scores.assign(chosen=scores.index.isin(best)), {
-        way: grid[i][1] for way, i in best.items()
-    }
+    jobs = []
+    for seed, task, agent, way in product(
+        range(n_seeds), DEEP_STEPS, DEEP_AGENTS, DEEP_WAYS
+    ):
+        if agent not in names or task not in tasks:
+            continue
+        job = {"agent": agent, "task": task, "way": way, "seed": seed}
+        jobs.append({**job, "settings": DEEP_WAYS[way], "share": share})
+    results = lab.pmap(train_deep, jobs)
+    runs = pd.DataFrame([row for rows, _ in results for row in rows])
+    seen = pd.DataFrame([row for _, rows in results for row in rows])
+    return {"summary": summarize(runs, seen), "runs": runs, "seeds": seen}
 
 
 # Summary and claims
@@ -247,28 +159,22 @@ def claims(data: Data, agent: str) -> Iterator[Claim]:
 # Page
 
 
-def format_rows(summary: pd.DataFrame, agent: str = TABLES) -> list[str]:
+def format_rows(summary: pd.DataFrame, agent: str) -> list[str]:
     """The results of an agent as rows of a Markdown table.
 
-    A cell has the mean first random goal, and the share of runs that learn it.
-
-    Deep agents have one run per seed: the number of seeds that learn it.
+    A cell has the mean first random goal, and the number of seeds that learn it.
     """
     rows = []
     for task, group in summary[summary.agent == agent].groupby("task", sort=False):
-        cells = [task if agent == TABLES else f"{agent}, {task}"]
+        cells = [f"{agent}, {task}"]
         for row in group.sort_values(
             "way", key=lambda ways: ways.map(list(WAYS).index)
         ).itertuples():
-            steps = (
-                f"{row.first_goal:,.0f}"
-                if agent == TABLES or row.first_goal < row.budget
-                else "never"
-            )
-            seeds = f"{round(row.learned * row.seeds)} of {row.seeds}"
-            cells.append(
-                f"{steps} ({f'{row.learned:.0%}' if agent == TABLES else seeds})"
-            )
+            steps = "never"
+            if row.first_goal < row.budget:
+                steps = f"{row.first_goal:,.0f}"
+            n_learned = round(row.learned * row.seeds)
+            cells.append(f"{steps} ({n_learned} of {row.seeds})")
         rows.append(f"| {' | '.join(cells)} |")
     return rows
 
@@ -297,17 +203,11 @@ def describe(data: Data, *, quick: bool) -> tuple[str, Markup, list[Section]]:
         "have one weight per state and choice; their count bonus begins with values "
         "near 0."
     )
-    settings = (
-        "Settings are chosen on other seeds, one for all tasks: the least score, "
-        "which is the mean share of the budget until the first goal; a run that does "
-        "not learn the goal counts with its budget."
-    )
     tables = [
         pd.DataFrame(
             tasks, columns=["task", "what it is", "states", "time limit", "budget"]
         ),
         pd.DataFrame(WAYS.items(), columns=["way", "what it is"]),
-        (settings, data["tuning"]),
     ]
     sections = [_make_section(data, agent) for agent in dict.fromkeys(summary.agent)]
     judged = [claim for section in sections for claim in section.claims]
@@ -350,8 +250,7 @@ def _make_section(data: Data, agent: str) -> Section:
             "{0.mean_goal:,.0f}; {0.median_goal:,.0f}",
         ),
     ]
-    if agent != TABLES:
-        captions = captions[:3]
+    captions = captions[:3]
 
     shown: list[Any] = []
     for caption, text in captions:

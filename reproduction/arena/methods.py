@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from itertools import product
+from itertools import islice, product
 from math import inf, nan
 from typing import Any, NamedTuple
 
@@ -21,14 +21,14 @@ import pandas as pd
 from markupsafe import Markup
 
 from eigenoptions.discovery import discover
-from eigenoptions.discovery.cycle import cycle
 from eigenoptions.discovery.method import get_method, methods
 from eigenoptions.evaluation import best_option_chance, diffusion_time
 from eigenoptions.learning import q_learning
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
 from reproduction.arena.domains import DOMAINS, make_domain
-from reproduction.arena.tasks import Rows, note_first_visits
+from reproduction.arena.rounds import note_first_visits, walk_in_rounds
+from reproduction.arena.tasks import Rows
 from reproduction.lab import Data, Lab
 from reproduction.page import Section
 
@@ -262,26 +262,26 @@ def explore_online(
         return []
     logging.getLogger("eigenoptions").setLevel(logging.ERROR)
     settings: dict[str, Any] = {
+        "method": method,
         "n_options": n_options,
         "option_chance": 0.05,
-        "method": method,
     }
     if method == NONE:
-        settings |= {"n_options": 2, "option_chance": 0.0, "method": "eigen"}
+        settings |= {"method": "eigen", "n_options": 2, "option_chance": 0.0}
     elif get_method(method).needs_rewards:
         settings["rewards"] = mdp.reward
-    steps = max(100, 2 * mdp.n_states)
-    settings |= {"steps": steps, "rounds": steps_per_state * mdp.n_states // steps}
+    round_steps = max(100, 2 * mdp.n_states)
+    n_rounds = steps_per_state * mdp.n_states // round_steps
     results = []
     for seed in seeds:
         first_visit = np.where(np.arange(mdp.n_states) == mdp.start, 0, -1)
-        try:
-            for snapshot in cycle(mdp, rng=seed, **settings):
-                note_first_visits(first_visit, snapshot)
-                if first_visit.min() >= 0:
-                    break
-        except ValueError:
-            return []
+        walked = walk_in_rounds(
+            mdp, round_steps=round_steps, stop_chance=0.0, rng=seed, **settings
+        )
+        for number, batch in enumerate(islice(walked, n_rounds)):
+            note_first_visits(first_visit, batch, number * round_steps)
+            if first_visit.min() >= 0:
+                break
         needed = float(first_visit.max()) if first_visit.min() >= 0 else inf
         results.append(
             {"method": method, "domain": domain, "seed": seed, "n": 0, "online": needed}
