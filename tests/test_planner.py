@@ -13,6 +13,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
+from matplotlib.figure import Figure
 
 import eigenoptions as eo
 from eigenoptions.mdp import distance
@@ -540,6 +541,22 @@ def test_simulated_way_leads_through_the_gap(room: Any) -> None:
     assert way[:, 1].max() > 4.5
     assert not in_wall(way).any()
     assert len(planner.simulate([3.0, 1.0], [7.0, 1.0], max_steps=5)) == 6
+
+
+def test_plan_is_drawn_over_the_cells_of_the_data(room: Any) -> None:
+    planner = eo.Planner(room)
+    ax = Figure().add_subplot()
+    path = [[3.0, 1.0], [3.0, 5.0], [7.0, 5.0]]
+    cells = eo.plots.draw_plan(ax, planner, [3.0, 1.0], [7.0, 1.0], path)
+    distances = np.asarray(cells.get_array())
+    is_known = np.isfinite(planner.potential([7.0, 1.0]))
+    np.testing.assert_allclose(distances, -planner.potential([7.0, 1.0])[is_known])
+    simulated, taken = ax.get_lines()[:2]
+    way = planner.simulate([3.0, 1.0], [7.0, 1.0])
+    np.testing.assert_array_equal(simulated.get_xydata(), way)
+    np.testing.assert_array_equal(taken.get_xydata(), path)
+    with pytest.raises(ValueError, match="cells"):
+        eo.plots.draw_plan(ax, eo.Planner(log_of("i-maze")), 0, 1)
 
 
 def test_ways_and_landmarks_of_symmetric_tables_take_the_first_of_equals() -> None:
