@@ -1,97 +1,78 @@
-"""From pixels to a trained agent
-==============================
+"""Skills from pixels
+==================
 
-Skills from frames of a maze, without a reward, then Q-learning explores with
-them.
+Two rooms as 64 x 64 x 3 frames, and options that cross them, without a reward.
 
-Nothing sees the number of a state, only 78 x 78 grey frames. Needs ``pip
-install 'eigenoptions[deep]'``.
+A red square moves in two rooms. The agent sees frames, and no place.
+``discover`` trains features on random steps, cuts them into clusters, and finds
+options on the table of clusters. Then ``action_space.sample()`` takes options
+as often as helps. Needs ``pip install 'eigenoptions[deep]'``.
 
-In the picture: the first four eigenfunctions that were learned from the frames,
-drawn over the map, and below them the options that climb them.
+In the picture: options as strips of frames, from where they start to where they
+end.
 """
 
-from collections import defaultdict
-
 import gymnasium as gym
-import matplotlib.pyplot as plt
 import numpy as np
 
 import eigenoptions as eo
 
-# One frame per state: walls are black, cells are grey, the agent is white.
-rooms = eo.maze("four-rooms")
-row, column = rooms.coords.T
-frames = np.zeros((rooms.n_states, 13, 13), dtype=np.uint8)
-frames[:, row, column] = 100
-frames[np.arange(rooms.n_states), row, column] = 255
+ROOMS = eo.maze("""
+#####################
+#S.......##.........#
+#........##.........#
+#........##.........#
+#........##.........#
+#...................#
+#........##.........#
+#........##.........#
+#........##.........#
+#####################
+""")
 
-# Each cell has 6 x 6 pixels.
-frames = frames.repeat(6, axis=1).repeat(6, axis=2)
+# One frame per cell: walls are dark, the floor is grey, the agent is red.
+row, column = ROOMS.coords.T
+frames = np.full((ROOMS.n_states, 22, 22, 3), 40, dtype=np.uint8)
+frames[:, row + 6, column] = (190, 190, 180)
+frames[np.arange(ROOMS.n_states), row + 6, column] = (220, 30, 30)
+# Each cell has 3 x 3 pixels.
+frames = frames.repeat(3, axis=1).repeat(3, axis=2)[:, :64, :64]
 
 
 def make_env() -> gym.Env:
-    """Make four rooms with frames as observations."""
-    maze = gym.make("eigenoptions/FourRooms-v0", max_episode_steps=500)
-    space = gym.spaces.Box(0, 255, (78, 78), np.uint8)
-    return gym.wrappers.TransformObservation(maze, frames.__getitem__, space)
+    """Make the rooms with frames as observations, in episodes of 150 steps."""
+    rooms = gym.wrappers.TimeLimit(eo.envs.MazeEnv(ROOMS), 150)
+    space = gym.spaces.Box(0, 255, (64, 64, 3), np.uint8)
+    return gym.wrappers.TransformObservation(rooms, frames.__getitem__, space)
 
 
-def count_goals(skills, option_chance: float) -> int:
-    """Learn for 2,000 steps, and count how often the goal was reached."""
+def measure_share(option_chance: float | str, n_steps: int = 4_000) -> float:
+    """Share of time that random decisions spend in the second room."""
     env = eo.OptionsWrapper(
         make_env(), skills, option_chance=option_chance, record_steps=True
     )
-    rng = np.random.default_rng(0)
-    # One value per action, of each frame that was seen.
-    q = defaultdict(lambda: np.zeros(4))
-    n_steps = 0
-    n_goals = 0
-    obs, _ = env.reset(seed=env.action_space.seed(0))
-    while n_steps < 2000:
-        values = q[obs.tobytes()]
-        if values.any() and rng.random() < 0.5:
-            action = values.argmax()
-        else:
-            action = env.action_space.sample()
-        next_obs, reward, terminated, truncated, info = env.step(action)
-
-        # Learn from every step inside an option, or from the single action.
-        for step in info.get("steps") or [(obs, action, reward, next_obs)]:
-            before, taken, gain, after, *_ = step
-            values = q[before.tobytes()]
-            target = gain + 0.9 * q[after.tobytes()].max()
-            values[taken] += 0.5 * (target - values[taken])
-
-        n_steps += info["duration"]
-        n_goals += terminated
-        obs = next_obs
-        if terminated or truncated:
-            obs, _ = env.reset()
-    return n_goals
+    n_taken = 0
+    n_second = 0
+    env.reset(seed=env.action_space.seed(0))
+    while n_taken < n_steps:
+        obs, _, _, truncated, info = env.step(env.action_space.sample())
+        passed = [step.next_obs for step in info.get("steps", [])] or [obs]
+        n_taken += len(passed)
+        # The agent is the only thing that is red: look for it on the right.
+        for frame in passed:
+            n_second += (frame[:, 33:, 0] == 220).any()
+        if truncated:
+            env.reset()
+    return n_second / n_taken
 
 
 skills = eo.discover(
-    make_env,
-    8,
-    features="deep",
-    steps=20_000,
-    training_steps=150,
+    make_env, 8, features="deep", steps=10_000, n_envs=16, training_steps=100
 )
-for option_chance in (0.0, 0.1):
-    n_goals = count_goals(skills, option_chance)
-    print(
-        f"2,000 steps, an option in {option_chance:.0%} of random decisions: "
-        f"goal reached {n_goals} times"
-    )
+for option_chance in (0.0, "auto"):
+    share = measure_share(option_chance)
+    print(f"option chance {option_chance}: {share:.0%} in the second room")
+print(f"the chance that was tuned: {skills.exploration.option_chance}")
 
-potentials = skills.potential(frames)
-policies = skills.actions(frames)
-figure, axes = plt.subplots(2, 4, figsize=(8, 4.5), layout="constrained")
-for i, (upper, lower) in enumerate(axes.T):
-    # Every second option: the + of each eigenfunction.
-    skill = 2 * i
-    eo.plots.draw_values(upper, rooms.coords, potentials[skill])
-    eo.plots.draw_policy(lower, rooms.coords, policies[skill])
-    upper.set_title(skills.labels[skill])
+figure = eo.plots.plot_options(skills[:6], frames)
 eo.plots.save_figure(figure, "pixels.svg")

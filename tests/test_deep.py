@@ -35,6 +35,7 @@ from eigenoptions.deep.ritz import find_slow_functions, remove_noise
 from eigenoptions.deep.scores import compute_held_out_score
 from eigenoptions.features import features_from_dict, features_to_dict
 from eigenoptions.mdp import maze
+from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.walks import walk
 
 torch = pytest.importorskip("torch")
@@ -758,6 +759,40 @@ def test_options_of_clusters_end_by_themselves(skills: Any) -> None:
         info = env.step(int(available[-1]))[4]
         assert info["duration"] < 40
         assert "option_truncated" not in info
+
+
+def test_options_of_frames_are_drawn_as_strips(skills: Any) -> None:
+    images = pixels()
+    figure = eo.plots.plot_options(skills, images)
+    assert [ax.get_title().split()[0] for ax in figure.axes] == list(skills.labels)
+    # Four frames, with a gap of two pixels between them.
+    strip = figure.axes[0].images[0].get_array()
+    n_pixels = images.shape[1]
+    assert strip.shape == (n_pixels, 4 * n_pixels + 6, 3)
+
+    # The last one is where the option ends, the first one is far below.
+    potential = skills.potential(images)[0]
+    ends = skills.actions(images)[0] < 0
+    highest = potential == potential[ends].max()
+    np.testing.assert_array_equal(strip[:, -n_pixels:, 0], images[highest][0])
+    lowest = images[potential.argmin()]
+    np.testing.assert_array_equal(strip[:, :n_pixels, 0], lowest)
+
+    with pytest.raises(ValueError, match="observations"):
+        eo.plots.plot_options(skills)
+    with pytest.raises(ValueError, match="frames"):
+        eo.plots.plot_options(skills, images[..., None].repeat(5, axis=-1))
+
+
+def test_options_of_vectors_are_drawn_over_two_columns() -> None:
+    xy = np.random.default_rng(0).random((300, 2))
+    purposes = [eo.Purpose([1.0, 0.0], "right")]
+    weights = [[[1.0, 0.0], [0.0, 0.0]]]
+    options = LinearOptionSet(purposes, np.asarray, 2, weights=weights)
+    figure = eo.plots.plot_options(options, xy, over=(1, 0))
+    points = figure.axes[0].collections[0]
+    np.testing.assert_allclose(points.get_offsets(), xy[:, ::-1])
+    np.testing.assert_allclose(points.get_array(), xy[:, 0])
 
 
 def test_a_certificate_without_pairs_trusts_nothing(

@@ -18,6 +18,7 @@ from eigenoptions._validation import check_type
 from eigenoptions.learning import LearningRecord
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
+from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.plots.curves import draw_curves
 from eigenoptions.plots.files import render_figure
 from eigenoptions.plots.maps import (
@@ -27,6 +28,7 @@ from eigenoptions.plots.maps import (
     make_caption,
 )
 from eigenoptions.plots.nodes import has_positions
+from eigenoptions.plots.observed import draw_points, draw_strips
 from eigenoptions.plots.style import STYLE, make_line_style
 from eigenoptions.spectra import Spectrum
 
@@ -42,27 +44,36 @@ class _NotebookFigure(Figure):
 
 
 def plot_options(
-    options: OptionSet,
+    options: OptionSet | LinearOptionSet,
+    observations: ArrayLike | None = None,
     *,
     columns: int | None = None,
     width: float | None = None,
     cmap: str | Colormap | None = None,
+    over: tuple[int, int] = (0, 1),
 ) -> Figure:
-    """Draw every option of a set as arrows, like Figures 3 to 5.
+    """Draw every option of a set as arrows, like Figures 3 to 5, or over observations.
 
     Each map has the label and the eigenvalue of its option as its title.
 
     Parameters
     ----------
-    options : OptionSet
-        Options of states with `coords`.
+    options : OptionSet or LinearOptionSet
+        Options of states with `coords`, or options that act on observations.
+    observations : array (N, ...), optional
+        For options that act on observations, some hundred of them. Of frames, each
+        option is a strip: from where it starts to where it ends (`draw_strips`). Of
+        vectors, it is a map over two columns, coloured by its potential, with rings
+        where it ends (`draw_points`).
     columns : int, optional
         Number of maps beside each other; by default up to four, or eight for more than
-        16 options.
+        16 options, and two strips of frames.
     width : float, optional
         Width of the figure in inches; by default 1.7 per map.
     cmap : str or Colormap, optional
-        Colours of large maps, which have no arrows.
+        Colours of large maps, which have no arrows, and of potentials.
+    over : tuple of int, default=(0, 1)
+        The two columns of vectors.
 
     Examples
     --------
@@ -70,6 +81,8 @@ def plot_options(
     >>> len(plot_options(eo.discover("i-maze", 4)).axes)
     4
     """
+    if isinstance(options, LinearOptionSet):
+        return _plot_observed(options, observations, columns, width, cmap, over)
     check_type("options", options, OptionSet, "make them with discover")
     with matplotlib.rc_context(STYLE):
         figure, axes = make_maps(options.mdp, len(options), columns, width)
@@ -79,6 +92,54 @@ def plot_options(
         if note:
             characters = int(17 * figure.get_figwidth())
             figure.supxlabel(fill(note, characters), x=0.01, ha="left", size=7)
+    return figure
+
+
+def _plot_observed(
+    options: LinearOptionSet,
+    observations: ArrayLike | None,
+    columns: int | None,
+    width: float | None,
+    cmap: str | Colormap | None,
+    over: tuple[int, int],
+) -> Figure:
+    """A figure of options that act on observations."""
+    if observations is None:
+        raise ValueError(
+            "these options act on observations, got none: "
+            "plot_options(options, observations) draws them over some"
+        )
+    shape = np.shape(observations)
+    if not len(options) or len(shape) < 2 or not shape[0]:
+        raise ValueError(
+            "there must be options and observations (N, ...), "
+            f"got {len(options)} and {shape}"
+        )
+
+    is_frames = len(shape) > 2
+    with matplotlib.rc_context(STYLE):
+        if is_frames:
+            n_columns = min(columns or 2, len(options))
+            map_width = 3.4
+            map_height = 0.85
+        else:
+            n_columns = min(columns or 4, len(options))
+            map_width = 1.7
+            map_height = 1.7
+        n_rows = -(-len(options) // n_columns)
+        if width is None:
+            width = map_width * n_columns
+        height = n_rows * (map_height * width / (map_width * n_columns) + 0.22)
+
+        figure = _NotebookFigure(figsize=(width, height), layout="constrained")
+        grid: Any = figure.subplots(n_rows, n_columns, squeeze=False)
+        axes = grid.ravel().tolist()
+        for unused in axes[len(options) :]:
+            unused.set_axis_off()
+        if is_frames:
+            draw_strips(axes[: len(options)], options, observations)
+        else:
+            draw_points(axes[: len(options)], options, observations, over, cmap)
     return figure
 
 
