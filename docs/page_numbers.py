@@ -91,7 +91,6 @@ METHODS = (
     "successor",
     "successor-goals",
     "covering",
-    "covering-eigen",
     "diffusion",
     "neo",
 )

@@ -8,30 +8,39 @@ blue low and orange high, and the paths that the options take. Some swing up one
 slope, some gather speed in the valley; red dots are where they stop.
 """
 
+import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np
 
 import eigenoptions as eo
 from eigenoptions.envs import run_options
 
-# Each round explores with the options of the round before.
-rounds = eo.cycle(
-    "MountainCar-v0",
-    features="fourier",
-    order=5,
-    n_options=8,
-    steps=2000,
-    rounds=4,
-    n_envs=4,
-)
-goals = 0
-for one_round in rounds:
-    goals += int(one_round.transitions.terminated.sum())
-    print(
-        f"{one_round.steps:6d} steps: {one_round.seen:4d} cells seen, "
-        f"goal reached {goals:2d} times"
+# Each round explores with options of all that was seen before.
+space = gym.make("MountainCar-v0").observation_space
+rounds = []
+options = None
+for number in range(4):
+    steps = eo.collect(
+        "MountainCar-v0",
+        2000,
+        policy=options,
+        option_chance=0.05,
+        n_envs=4,
+        rng=number,
     )
-options = one_round.options
+    rounds.append(steps)
+    seen = eo.Transitions.of(rounds)
+    options = eo.discover(
+        seen,
+        n_options=8,
+        features="fourier",
+        order=5,
+        iterations=1600,
+        space=space,
+        n_actions=3,
+    )
+    highest = seen.next_obs[:, 0].max()
+    print(f"{len(seen):6d} steps: position up to {highest:5.2f} (goal: 0.50)")
 
 # Run every option from the same four starts.
 paths_by_option = run_options("MountainCar-v0", options, runs=4, max_steps=200)

@@ -390,9 +390,7 @@ def test_options_of_every_method_end_and_are_repeatable(four_rooms, name):
     assert same(options, discover(four_rooms, 4, name, rng=7))
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in eo.methods() if name not in ("eigen", "covering-eigen")]
-)
+@pytest.mark.parametrize("name", [name for name in eo.methods() if name != "eigen"])
 def test_every_method_from_samples_agrees_with_the_table(four_rooms, name):
     """A long walk sees every move, so its options are those of the table.
 
@@ -436,7 +434,7 @@ def test_other_methods_stay_within_components(name):
             assert side[reference.walk(mdp.successors, row, s)[1]] == side[s]
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if name != "covering-eigen"])
+@pytest.mark.parametrize("name", METHODS)
 def test_more_options_than_there_are_raise(name):
     with pytest.raises(ValueError, match="99"):
         discover(eo.maze("S..."), 99, name)
@@ -446,5 +444,5 @@ def test_more_options_than_there_are_raise(name):
 def test_directed_and_stochastic_dynamics_give_options_that_end(name):
     for mdp in (one_way(), make_slippery(one_way())):
         options = discover(mdp, 2, name)
-        assert np.isfinite(options.mean_length).all() or name == "covering-eigen"
+        assert np.isfinite(options.mean_length).all()
         assert (options.initiation.sum(axis=1) > 0).all()

@@ -20,6 +20,7 @@ import pandas as pd
 from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
 
+from eigenoptions._types import FloatArray
 from eigenoptions.data import Transitions
 from eigenoptions.discovery import discover
 from eigenoptions.mdp import MDP
@@ -147,13 +148,19 @@ def walk_with_covering_options(
         psi = learn_representation(
             batch.obs, batch.next_obs, mdp.n_states, sweeps=10, begin=psi
         )
-        _, vectors = compute_smallest_eigenvectors(-(psi + psi.T) / 2.0, 1)
-        e = vectors[:, 0]
-        if e.sum() >= 0:
-            e = -e
+        purpose = find_covering_purpose(psi, number)
         seen = MDP.from_transitions(batches, mdp.n_states, mdp.n_actions)
-        option = replace(solve(seen, Purpose(e, f"round {number}"), gamma), mdp=mdp)
+        option = replace(solve(seen, purpose, gamma), mdp=mdp)
         options = option if options is None else options + option
+
+
+def find_covering_purpose(psi: FloatArray, number: int) -> Purpose:
+    """Return the first eigenvector of a representation, away from what was visited."""
+    _, vectors = compute_smallest_eigenvectors(-(psi + psi.T) / 2.0, 1)
+    e = vectors[:, 0]
+    if e.sum() >= 0:
+        e = -e
+    return Purpose(e, f"round {number}")
 
 
 def measure_rounds(task: str, way: str, seed: int) -> float:

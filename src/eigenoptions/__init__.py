@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from eigenoptions.data import Transitions as Transitions
     from eigenoptions.data import check_columns as check_columns
     from eigenoptions.discovery import discover as discover
-    from eigenoptions.discovery.cycle import cycle as cycle
     from eigenoptions.discovery.method import methods as methods
     from eigenoptions.envs import Explorer as Explorer
     from eigenoptions.envs import Exploring as Exploring
@@ -80,7 +79,6 @@ _NAMES = {
     "envs.found": "Found",
     "spectra.incidence": "incidence feature_spectrum",
     "options.linear": "LinearOptionSet",
-    "discovery.cycle": "cycle",
     "evaluation": (
         "diffusion_time diffusion_curve hitting_times best_option_chance "
         "diffusion_estimate"
@@ -119,7 +117,7 @@ def __dir__() -> list[str]:
         "Spectrum",
         "laplacian",
     }
-    others |= {"mazes", "cycle", "incidence", "feature_spectrum", "diffusion_estimate"}
+    others |= {"mazes", "incidence", "feature_spectrum", "diffusion_estimate"}
     modules = {"atari", "deep", "envs", "features", "parallel", "plots"}
     return sorted({*__all__, *modules, "__version__"} - others)
 

@@ -111,7 +111,7 @@ def methods() -> list[str]:
     Examples
     --------
     >>> methods()[:5]
-    ['betweenness', 'bottleneck', 'community', 'covering', 'covering-eigen']
+    ['betweenness', 'bottleneck', 'community', 'covering', 'diffusion']
     """
     return discovery_methods.names()
 
