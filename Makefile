@@ -13,7 +13,7 @@ export MKL_NUM_THREADS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test test-all test-oldest test-newest studio lint check docs bench numbers mutants clean
+.PHONY: help reproduce test test-all test-matrix test-oldest test-newest studio lint check docs bench numbers mutants clean
 .NOTPARALLEL:
 
 help: ## show this list
@@ -27,6 +27,9 @@ test: lint ## lint, types and the test suite (ARGS="-k maze" for a part)
 
 test-all: .venv/.dev test-oldest test-newest ## what rarely breaks: CPU types, cluster faults, the wheel, oldest and newest versions
 	$(BIN)/pytest -n auto -m slow --hypothesis-profile nightly $(ARGS)
+
+test-matrix: .venv/.dev .venv-oldest/.done ## the whole suite under other CPU types, threads, Pythons and versions, into out/matrix.md (half an hour)
+	$(BIN)/python tests/matrix.py $(ARGS)
 
 test-oldest: .venv-oldest/.done ## a smoke suite with the lowest versions that pyproject.toml allows
 	.venv-oldest/bin/python -m pytest -o addopts= -W default --import-mode=importlib -q tests/smoke.py
@@ -64,7 +67,7 @@ mutants: .venv/.dev ## how many of 200 small wrong changes the tests notice (an 
 	  cr-report --surviving-only $$session; done
 
 clean: ## remove environments, built documents and caches (results in report/ and out/ stay)
-	rm -rf .venv .venv-oldest .venv-newest docs/_build docs/gallery build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oldest .venv-newest .venv-3.12 .venv-3.13 docs/_build docs/gallery build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src reproduction tests examples benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamps. The dev extra contains the others, so it sets all stamps.

@@ -153,7 +153,8 @@ def perfect_map(rows: int, cols: int, *, rng: Randomness = 0) -> str:
     """
     _check_size(rows, cols, cells_per_unit=4)
     n_crossings = rows * cols
-    crossing = np.arange(n_crossings).reshape(rows, cols)
+    # SciPy's trees take indices of 32 bits.
+    crossing = np.arange(n_crossings, dtype=np.int32).reshape(rows, cols)
 
     # Every pair of neighbours, side by side and one below the other.
     first = np.concatenate([crossing[:, :-1].ravel(), crossing[:-1].ravel()])
