@@ -264,7 +264,7 @@ def test_fingerprint_tells_dynamics_apart():
         ({"transition": coo_array(np.ones(2))}, "shape"),
         (
             {"transition": csr_array((np.ones(2), [0, 7], [0, 1, 2]), shape=(2, 2))},
-            "indices",
+            "valid sparse array",
         ),
         ({"coords": np.zeros((3, 2), int)}, "coords"),
         ({"coords": np.zeros((2, 2))}, "coords"),

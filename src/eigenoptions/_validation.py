@@ -198,7 +198,8 @@ def check_real(name: str, array: Any) -> Any:
 def check_csr(name: str, matrix: Any, nonnegative: bool = False) -> csr_array:
     """Check a matrix, dense or sparse, and copy it to a csr array of floats.
 
-    The entries must be finite. The copy is sorted and has no stored zeros.
+    The entries must be finite. The copy is sorted and has no stored zeros. Its indices
+    have 32 bits where these suffice: SciPy's searches of graphs take no others.
     """
     checked = check_real(name, matrix)
     if checked.ndim != 2:
@@ -208,6 +209,9 @@ def check_csr(name: str, matrix: Any, nonnegative: bool = False) -> csr_array:
     result = csr_array(checked, dtype=np.float64, copy=True)
     result.sum_duplicates()
     result.eliminate_zeros()
+    if max(*result.shape, result.nnz) < 2**31:
+        result.indices = result.indices.astype(np.int32, copy=False)
+        result.indptr = result.indptr.astype(np.int32, copy=False)
 
     # Squares of larger numbers overflow; NaN fails the comparison.
     is_wrong = ~(np.abs(result.data) < 1e150)

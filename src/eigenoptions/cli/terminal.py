@@ -10,7 +10,7 @@ import json
 import logging
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -194,7 +194,9 @@ def show_progress(text: str) -> Iterator[ProgressBar]:
         transient=True,
         disable=not console.is_terminal,
     )
-    with progress:
+    # Some versions of rich end with an empty line, also what they do not show.
+    context = progress if console.is_terminal else nullcontext()
+    with context:
         task = progress.add_task(text, total=None)
         yield ProgressBar(progress, task)
 
