@@ -39,8 +39,9 @@ class DQNSettings:
         Transitions of an update.
     steps_per_update : int
         Primitive steps for each update.
-    updates_per_target : int
-        Updates after which the target network is renewed.
+    table_target_updates, view_target_updates : int
+        Updates after which the target network is renewed, where observations are
+        numbers, and where they are views.
     exploring_share : float
         Share of the budget in which the chance of a random action falls to its last
         value.
@@ -53,7 +54,8 @@ class DQNSettings:
     view_rate: float = 1e-3
     batch_size: int = 32
     steps_per_update: int = 4
-    updates_per_target: int = 10
+    table_target_updates: int = 25
+    view_target_updates: int = 50
     exploring_share: float = 0.5
     last_epsilon: float = 0.05
 
@@ -70,6 +72,7 @@ class Replay:
         self.discount = np.zeros(capacity, dtype=np.float32)
         self.next_mask = np.ones((capacity, n_choices), dtype=np.bool_)
         self.size = 0
+        self.has_reward = False
 
     def add(
         self,
@@ -90,6 +93,7 @@ class Replay:
         if next_mask is not None:
             self.next_mask[row] = next_mask
         self.size += 1
+        self.has_reward |= reward != 0
 
     def fill(self, found: Found, gamma: float, options: OptionSet | None) -> None:
         """Add all steps of an exploration, with the options available after each."""
@@ -104,6 +108,7 @@ class Replay:
             available = options.initiation[:, found.numbers.next_obs]
             self.next_mask[rows, -len(options) :] = available.T
         self.size += len(steps)
+        self.has_reward |= bool(np.any(steps.reward))
 
     def draw(self, rng: np.random.Generator, n: int) -> list[torch.Tensor]:
         """Draw transitions: the columns as tensors."""
@@ -182,11 +187,13 @@ class TorchDQN:
         self.target_network = copy.deepcopy(self.network)
         if isinstance(self.network, nn.Embedding):
             self.rate = settings.table_rate
+            self.target_updates = settings.table_target_updates
             self.optimizer: torch.optim.Optimizer = torch.optim.SGD(
                 self.network.parameters(), self.rate
             )
         else:
             self.rate = settings.view_rate
+            self.target_updates = settings.view_target_updates
             self.optimizer = torch.optim.Adam(
                 self.network.parameters(), self.rate, fused=True
             )
@@ -274,9 +281,12 @@ class TorchDQN:
             )
 
     def _update_when_due(self) -> None:
-        """Update by primitive steps, so that options lose no updates."""
+        """Update by primitive steps, so that options lose no updates.
+
+        Before the first reward there is nothing to learn; what is due is done then.
+        """
         settings = self.settings
-        if self.replay.size < settings.batch_size:
+        if self.replay.size < settings.batch_size or not self.replay.has_reward:
             return
         # Constant in the first half of the budget, then falling to 0.
         share = min(1.0, 2.0 - 2.0 * self.budget.spent)
@@ -284,7 +294,7 @@ class TorchDQN:
         while self.n_updates < self.budget.steps // settings.steps_per_update:
             self._update()
             self.n_updates += 1
-            if self.n_updates % settings.updates_per_target == 0:
+            if self.n_updates % self.target_updates == 0:
                 self.target_network.load_state_dict(self.network.state_dict())
 
     def _update(self) -> None:

@@ -27,13 +27,15 @@ _DQN: dict[str, Any] = {
     "learning_starts": 64,
     "batch_size": 32,
     "train_freq": 4,
-    "target_update_interval": 40,
 }
 _TABLE_DQN: dict[str, Any] = {
+    # By primitive steps: 25 updates.
+    "target_update_interval": 100,
     "learning_rate": lambda share: 20.0 * share,
     "policy_kwargs": {"net_arch": [], "optimizer_class": torch.optim.SGD},
 }
 _VIEW_DQN: dict[str, Any] = {
+    "target_update_interval": 200,
     "learning_rate": lambda share: 1e-3 * share,
     "policy_kwargs": {
         "net_arch": [64, 64],

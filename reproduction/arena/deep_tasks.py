@@ -186,22 +186,22 @@ TEST_TASKS = {
     "rooms": DeepTask(
         "16 rooms of 5 x 5 cells",
         _make_tables(make_rooms, 300, rows=4, cols=4, size=5),
-        6000,
+        4000,
     ),
     "perfect": DeepTask(
         "a perfect maze of 9 x 9 crossings",
         _make_tables(make_perfect, 300, rows=9, cols=9),
-        6000,
+        4000,
     ),
     "two-keys": DeepTask(
         "three rooms in a row, of which the last needs two keys",
         _make_tables(make_keys, 300, n_rooms=3, size=5),
-        6000,
+        4000,
     ),
     "slippery": DeepTask(
         "9 rooms of 4 x 4 cells; one action in five is another one",
         _make_tables(make_rooms, 300, rows=3, cols=3, size=4, slip=0.2),
-        6000,
+        4000,
     ),
     "Taxi": DeepTask(
         "Taxi-v4 with one passenger and one destination",
@@ -211,17 +211,17 @@ TEST_TASKS = {
     "FourRooms": DeepTask(
         "views of MiniGrid-FourRooms-v0",
         partial(make_minigrid_env, name="FourRooms-v0"),
-        8000,
+        5000,
     ),
     "MultiRoom": DeepTask(
         "views of MiniGrid-MultiRoom-N4-S5-v1",
         partial(make_minigrid_env, name="MultiRoom-N4-S5-v1"),
-        8000,
+        5000,
     ),
     "DoorKey": DeepTask(
         "views of MiniGrid-DoorKey-6x6-v0",
         partial(make_minigrid_env, name="DoorKey-6x6-v0"),
-        8000,
+        5000,
     ),
 }
 
@@ -230,22 +230,22 @@ DEVELOPMENT_TASKS = {
     "long rooms": DeepTask(
         "10 rooms of 6 x 6 cells",
         _make_tables(make_rooms, 300, rows=2, cols=5, size=6),
-        6000,
+        4000,
     ),
     "small perfect": DeepTask(
         "a perfect maze of 6 x 12 crossings",
         _make_tables(make_perfect, 300, rows=6, cols=12),
-        6000,
+        4000,
     ),
     "one key": DeepTask(
         "two rooms, of which the last needs a key",
         _make_tables(make_keys, 300, n_rooms=2, size=8),
-        6000,
+        4000,
     ),
     "slippery corridor": DeepTask(
         "8 rooms of 3 x 3 cells in two rows; one action in ten is another one",
         _make_tables(make_rooms, 300, rows=2, cols=4, size=3, slip=0.1),
-        6000,
+        4000,
     ),
     "CliffWalking": DeepTask(
         "CliffWalking-v1 without its costs",
@@ -255,17 +255,17 @@ DEVELOPMENT_TASKS = {
     "Crossing": DeepTask(
         "views of MiniGrid-SimpleCrossingS9N2-v0",
         partial(make_minigrid_env, name="SimpleCrossingS9N2-v0"),
-        8000,
+        5000,
     ),
     "two rooms": DeepTask(
         "views of MiniGrid-MultiRoom-N2-S4-v0",
         partial(make_minigrid_env, name="MultiRoom-N2-S4-v0"),
-        8000,
+        5000,
     ),
     "small DoorKey": DeepTask(
         "views of MiniGrid-DoorKey-5x5-v0",
         partial(make_minigrid_env, name="DoorKey-5x5-v0"),
-        8000,
+        5000,
     ),
 }
 

@@ -96,6 +96,11 @@ WAYS = {
         explores_first=True,
         options="random",
     ),
+    "explore, way": Way(
+        "the same, then the way to the reward as an option",
+        explores_first=True,
+        options="rewarded",
+    ),
     "nearest, eigenoptions": Way(
         "explore by the nearest untried action, then eigenoptions",
         explores_first=True,
@@ -242,9 +247,7 @@ def make_learner(agent: str, env: Env, budget: Budget, seed: int) -> Any:
     return SB3Agent(make_ppo(env, seed))
 
 
-def hand_over(
-    learner: Any, way: Way, found: Found, options: OptionSet | None
-) -> None:
+def hand_over(learner: Any, way: Way, found: Found, options: OptionSet | None) -> None:
     """Give an agent what was found: the steps to DQN, the known ways to PPO."""
     if isinstance(learner, TorchDQN):
         learner.replay.fill(found, _GAMMA, options)
