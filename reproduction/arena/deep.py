@@ -1,0 +1,147 @@
+"""Deep agents on eight tasks: all runs, stored in ``deep.csv`` beside this file.
+
+``python -m reproduction arena deep`` computes the runs that are not stored, a seed after
+the other, and stores each seed. ``docs/arena-deep.md`` shows what is stored.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from reproduction.arena.deep_page import PAGE, STORED, write_page
+from reproduction.arena.deep_tasks import TEST_SEEDS, TEST_TASKS
+from reproduction.arena.deep_ways import (
+    NO_AGENT,
+    SB3_DQN,
+    SB3_PPO,
+    TORCH_DQN,
+    train_deep,
+)
+from reproduction.lab import Lab, open_lab
+
+# The ways of each agent, those of the main comparison first.
+COMPARISONS: dict[str, Sequence[str]] = {
+    TORCH_DQN: (
+        "plain",
+        "counts",
+        "explore, way",
+        "explore, eigenoptions",
+        "explore, random options",
+        "explore",
+        "Exploring",
+        "nearest, eigenoptions",
+        "known options",
+    ),
+    SB3_PPO: (
+        "plain",
+        "counts",
+        "explore, cloning",
+        "explore, shaping",
+        "known options",
+    ),
+    SB3_DQN: ("plain", "counts", "explore, way", "Exploring"),
+    NO_AGENT: ("followed",),
+}
+_KEY = ["agent", "way", "task", "seed"]
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run deep agents, and store what docs/arena-deep.md shows."""
+    options = _make_parser().parse_args(arguments)
+    ways = [way for way in options.ways.split(";") if way]
+    stored = options.out / "deep.csv" if options.quick else STORED
+    tasks = ["Taxi"] if options.quick else list(TEST_TASKS)
+    seeds = list(TEST_SEEDS)[: 1 if options.quick else options.seeds]
+    with open_lab(options.out, quick=options.quick) as lab:
+        runs = run(lab, stored, list_jobs(tasks, seeds, ways))
+    print(f"stored: {len(runs)} runs in {stored}")
+    if not options.quick:
+        write_page()
+        print(f"page: {PAGE}")
+
+
+def _make_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command."""
+    parser = argparse.ArgumentParser(
+        "python -m reproduction arena deep", description=main.__doc__
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="one seed of one task, stored in DIR",
+    )
+    parser.add_argument(
+        "--ways",
+        default="",
+        metavar="WAY;...",
+        help="some of the ways, separated by semicolons (default: all)",
+    )
+    parser.add_argument(
+        "--seeds",
+        type=int,
+        default=len(TEST_SEEDS),
+        metavar="N",
+        help="the first N of the seeds (default: all)",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("out/arena-deep"),
+        metavar="DIR",
+        help="default: out/arena-deep",
+    )
+    return parser
+
+
+def list_jobs(
+    tasks: Sequence[str], seeds: Sequence[int], ways: Sequence[str] = ()
+) -> pd.DataFrame:
+    """Return all runs, one row each, a seed after the other.
+
+    >>> jobs = list_jobs(["Taxi"], [5000, 5001], ["plain"])
+    >>> jobs.agent.tolist()[:3], jobs.seed.tolist()
+    (['PyTorch DQN', 'SB3 PPO', 'SB3 DQN'], [5000, 5000, 5000, 5001, 5001, 5001])
+    """
+    rows = []
+    for seed in seeds:
+        for agent, agent_ways in COMPARISONS.items():
+            for way in agent_ways:
+                if ways and way not in ways:
+                    continue
+                for task in tasks:
+                    rows.append((agent, way, task, seed))
+    return pd.DataFrame(rows, columns=_KEY)
+
+
+def run(lab: Lab, stored: Path, jobs: pd.DataFrame) -> pd.DataFrame:
+    """Compute the runs that are not stored, and return all that are.
+
+    Parameters
+    ----------
+    lab : Lab
+        Where they are computed.
+    stored : Path
+        The file, which is written after each seed.
+    jobs : DataFrame
+        The runs, as `list_jobs` returns them.
+    """
+    runs = pd.DataFrame(columns=_KEY)
+    if stored.exists():
+        runs = pd.read_csv(stored)
+    known = set(runs[_KEY].itertuples(index=False, name=None))
+    for seed, group in jobs.groupby("seed"):
+        lab.describe(f"deep agents, seed {seed}")
+        missing = []
+        for job in group.itertuples(index=False, name=None):
+            if job not in known:
+                missing.append(dict(zip(_KEY, job, strict=True)))
+        if not missing:
+            continue
+        rows = pd.DataFrame(lab.pmap(train_deep, missing))
+        runs = pd.concat([runs, rows.drop(columns="seconds")], ignore_index=True)
+        runs.to_csv(stored, index=False)
+    return runs

@@ -1,0 +1,238 @@
+"""The tables and the picture of ``docs/arena-deep.md``, from stored runs.
+
+Each table stands between two comments, ``<!-- arena: NAME -->`` and ``<!-- end -->``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pandas as pd
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+
+from eigenoptions._types import FloatArray
+from eigenoptions.plots.style import STYLE
+from reproduction.arena.aggregates import Aggregate, bootstrap
+from reproduction.arena.deep_tasks import TEST_TASKS
+from reproduction.arena.deep_ways import (
+    NO_AGENT,
+    SB3_DQN,
+    SB3_PPO,
+    TORCH_DQN,
+    WAYS,
+)
+
+STORED = Path(__file__).with_name("deep.csv")
+PAGE = STORED.parent.parent.parent / "docs" / "arena-deep.md"
+PICTURE = PAGE.parent / "images" / "arena-deep.svg"
+
+# Chosen on other tasks and seeds.
+RECOMMENDED = {
+    TORCH_DQN: "explore, way",
+    SB3_DQN: "explore, way",
+    SB3_PPO: "explore, cloning",
+}
+BASELINES = ("plain", "counts")
+
+
+def read_runs() -> pd.DataFrame:
+    """Return the stored runs; a goal is learned if half of the exam reaches it."""
+    runs = pd.read_csv(STORED)
+    runs["learned"] = (runs.reached >= 0.5).astype(float)
+    runs["first_share"] = runs.first_goal / runs.budget
+    return runs
+
+
+def collect_scores(
+    runs: pd.DataFrame, agent: str, way: str, column: str
+) -> FloatArray | None:
+    """Return scores ``(seeds, tasks)`` of the seeds that ran on every task."""
+    chosen = runs[(runs.agent == agent) & (runs.way == way)]
+    table = chosen.pivot(index="seed", columns="task", values=column)
+    table = table.reindex(columns=list(TEST_TASKS)).dropna()
+    if table.empty:
+        return None
+    scores: FloatArray = table.to_numpy(dtype=np.float64)
+    return scores
+
+
+def list_pairs(runs: pd.DataFrame) -> list[tuple[str, str]]:
+    """Return agents and ways with stored runs, in the order of the page."""
+    pairs = []
+    for agent in (TORCH_DQN, SB3_PPO, SB3_DQN, NO_AGENT):
+        for way in WAYS:
+            if collect_scores(runs, agent, way, "learned") is not None:
+                pairs.append((agent, way))
+    return pairs
+
+
+def list_tables() -> dict[str, str]:
+    """Return every table of the page as Markdown, by its name."""
+    runs = read_runs()
+    return {
+        "deep tasks": _show_tasks(),
+        "deep ways": _show_ways(),
+        "deep aggregates": _show_aggregates(runs),
+        "deep verdicts": _show_verdicts(runs),
+        "deep learned": _show_learned(runs),
+        "deep losses": _list_losses(runs),
+    }
+
+
+def find_differences(write: bool = False) -> list[str]:
+    """Return which tables of the page are not as stored; with `write`, correct them."""
+    text = PAGE.read_text(encoding="utf-8")
+    differences = []
+    for name, table in list_tables().items():
+        begin = f"<!-- arena: {name} -->\n"
+        pattern = re.escape(begin) + "(.*?)" + re.escape("<!-- end -->")
+        match = re.search(pattern, text, re.DOTALL)
+        if match is None:
+            differences.append(f"{PAGE.name}: no table {name!r}")
+            continue
+        if match[1] != table:
+            differences.append(f"{PAGE.name}: table {name!r} is not as stored")
+            text = text[: match.start(1)] + table + text[match.end(1) :]
+    if write:
+        PAGE.write_text(text, encoding="utf-8")
+    return differences
+
+
+def write_page() -> None:
+    """Write the tables into the page, and draw its picture."""
+    find_differences(write=True)
+    with matplotlib.rc_context(STYLE):
+        draw_learned(read_runs()).savefig(PICTURE)
+
+
+def draw_learned(runs: pd.DataFrame) -> Figure:
+    """Draw the share of goals learned, with its interval: a bar per agent and way."""
+    pairs = list_pairs(runs)
+    figure, ax = plt.subplots(figsize=(7, 0.28 * len(pairs) + 0.8), layout="tight")
+    for row, (agent, way) in enumerate(pairs):
+        scores = collect_scores(runs, agent, way, "learned")
+        assert scores is not None
+        mean = bootstrap(scores, np.mean)
+        errors = [[mean.value - mean.low], [mean.high - mean.value]]
+        is_recommended = RECOMMENDED.get(agent) == way
+        color = "C0" if is_recommended else "0.7"
+        ax.barh(row, mean.value, xerr=errors, color=color, ecolor="0.2")
+    ax.set_yticks(range(len(pairs)), [f"{agent}: {way}" for agent, way in pairs])
+    ax.invert_yaxis()
+    ax.set_xlim(0, 1)
+    ax.set_xlabel("share of goals learned")
+    return figure
+
+
+def _make_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [list(head), ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _show_tasks() -> str:
+    rows = []
+    for name, task in TEST_TASKS.items():
+        rows.append([name, task.about, f"{task.budget:,}"])
+    return _make_table(["task", "what it is", "steps"], rows)
+
+
+def _show_ways() -> str:
+    rows = []
+    for name, way in WAYS.items():
+        rows.append([name, way.knows, way.about])
+    return _make_table(["way", "knows in advance", "what it is"], rows)
+
+
+def measure(runs: pd.DataFrame, agent: str, way: str, column: str) -> Aggregate | None:
+    """Return an aggregate: the mean of what was learned, else interquartile means."""
+    scores = collect_scores(runs, agent, way, column)
+    if scores is None:
+        return None
+    if column == "learned":
+        return bootstrap(scores, np.mean)
+    return bootstrap(scores)
+
+
+def _show_aggregates(runs: pd.DataFrame) -> str:
+    rows = []
+    for agent, way in list_pairs(runs):
+        scores = collect_scores(runs, agent, way, "learned")
+        assert scores is not None
+        name = way
+        if RECOMMENDED.get(agent) == way:
+            name = f"**{way}**"
+        if WAYS[way].knows != "nothing":
+            name = f"*{way} ({WAYS[way].knows})*"
+        n_learned = int(scores.sum())
+        cells = [agent, name, f"{n_learned} of {scores.size}"]
+        for column in ("learned", "reached", "first_share"):
+            cells.append(str(measure(runs, agent, way, column)))
+        rows.append(cells)
+    head = [
+        "agent",
+        "way",
+        "goals learned",
+        "their share",
+        "share of the exam, interquartile mean",
+        "first goal / budget, interquartile mean",
+    ]
+    return _make_table(head, rows)
+
+
+def _show_verdicts(runs: pd.DataFrame) -> str:
+    """Whether the intervals of the recommended way and the baselines are apart."""
+    rows = []
+    for agent, way in RECOMMENDED.items():
+        for baseline in BASELINES:
+            cells = [f"{agent}: {way} / {baseline}"]
+            for column in ("learned", "reached", "first_share"):
+                ours = measure(runs, agent, way, column)
+                other = measure(runs, agent, baseline, column)
+                cells.append(_compare(ours, other, less=column == "first_share"))
+            rows.append(cells)
+    return _make_table(["", "learned", "exam", "first goal"], rows)
+
+
+def _compare(ours: Aggregate | None, other: Aggregate | None, *, less: bool) -> str:
+    """Return a verdict; with `less`, less is better."""
+    if ours is None or other is None:
+        return "not run"
+    if not ours.is_apart_from(other):
+        return "not decided"
+    is_better = (ours.value < other.value) == less
+    return "better" if is_better else "worse"
+
+
+def _show_learned(runs: pd.DataFrame) -> str:
+    rows = []
+    for agent, way in list_pairs(runs):
+        scores = collect_scores(runs, agent, way, "learned")
+        assert scores is not None
+        counts = [f"{int(count)}" for count in scores.sum(axis=0)]
+        rows.append([f"{agent}, {way}", f"{len(scores)}", *counts])
+    return _make_table(["agent, way", "seeds", *TEST_TASKS], rows)
+
+
+def _list_losses(runs: pd.DataFrame) -> str:
+    """Where a recommended way learns fewer goals than a baseline."""
+    lines = []
+    for agent, way in RECOMMENDED.items():
+        ours = collect_scores(runs, agent, way, "learned")
+        for baseline in BASELINES:
+            other = collect_scores(runs, agent, baseline, "learned")
+            if ours is None or other is None:
+                continue
+            shares = zip(TEST_TASKS, ours.mean(axis=0), other.mean(axis=0), strict=True)
+            for task, our_share, other_share in shares:
+                if our_share < other_share:
+                    lines.append(
+                        f"* {agent}, {task}: {baseline} {other_share:.0%}, "
+                        f"{way} {our_share:.0%}\n"
+                    )
+    return "".join(lines) or "* none\n"
