@@ -15,10 +15,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 import eigenoptions as eo
-from eigenoptions.envs import MazeEnv
 from eigenoptions.mdp import reachable
 from reproduction import arena
-from reproduction.arena import ablation, agents, methods, rounds
+from reproduction.arena import ablation, methods, rounds
 from reproduction.arena.domains import DOMAINS, make_domain
 from reproduction.arena.fresh_tasks import FRESH_SEEDS, FRESH_TASKS
 from reproduction.arena.learner import (
@@ -39,7 +38,6 @@ from reproduction.arena.tasks import (
     make_table_env,
     make_task,
 )
-from reproduction.arena.training import BudgetSpentError, Record, train_deep
 
 LEARNING = {"goals": 3, "runs": 2, "episodes": 10}
 
@@ -259,101 +257,6 @@ def test_rounds_see_all_states(way: str) -> None:
 
 def test_page_has_the_tables_that_are_stored() -> None:
     assert find_differences() == []
-
-
-def test_count_bonus_falls_with_the_visits() -> None:
-    env = Record(MazeEnv("S..G"), 100, bonus=0.1)
-    env.reset(seed=0)
-    rewards = [env.step(action)[1] for action in (1, 3, 1, 3, 1, 1, 1)]
-    assert_allclose(
-        rewards, 0.1 / np.sqrt([1, 1, 2, 2, 3, 1, 1]) + [0, 0, 0, 0, 0, 0, 1]
-    )
-
-
-def test_record_counts_primitive_steps() -> None:
-    record = Record(MazeEnv("S..G"), 10)
-    record.first_visit[0] = 0
-    env = eo.OptionsWrapper(record, eo.discover(eo.maze("S..G"), 2), option_chance=0.05)
-    env.reset(seed=0)
-    info = env.step(4 if env.action_masks()[4] else 5)[-1]
-    assert record.steps == info["duration"] == 3
-    env.reset()
-    for _ in range(6):
-        env.step(0)
-    with pytest.raises(BudgetSpentError):
-        env.step(0)
-    assert record.first_visit.tolist() == [0, 1, 2, 3]
-
-
-@pytest.mark.parametrize("agent", agents.DEEP_AGENTS)
-def test_train_runs_every_agent_in_every_way(agent: str) -> None:
-    """Only the form of a run is checked.
-
-    What a network learns in so few steps may differ between machines.
-    """
-    pytest.importorskip("stable_baselines3")
-    for way, settings in agents.DEEP_WAYS.items():
-        (row,), (seen,) = train_deep(agent, "CliffWalking", way, 1, settings, 0.05)
-        assert isinstance(row["learned"], bool)
-        assert row["budget"] == 100
-        assert 0 < row["first_goal"] <= 100
-        assert 1 / 38 <= seen["seen 0.01"] <= seen["seen 0.5"] <= seen["seen 1"] <= 1
-        assert seen["seen 1"] >= 3 / 38
-
-
-def test_paced_dqn_takes_gradient_steps_by_primitive_steps() -> None:
-    deep_agents = pytest.importorskip("reproduction.arena.deep_agents")
-    task = make_task("CliffWalking")
-    record = Record(make_table_env(task, task.native), 2000)
-    env = eo.OptionsWrapper(
-        record, eo.discover(make_table_env(task), 2), option_chance=0.9
-    )
-    agent = deep_agents.make_agent("DQN", env, record, 0)
-    with pytest.raises(BudgetSpentError):
-        agent.learn(10_000)
-    assert 2000 - 20 <= agent._n_calls < 2000
-    assert abs(agent._n_updates - agent._n_calls // 4) <= 10
-
-
-def test_claims_compare_with_the_plain_agent() -> None:
-    firsts = {
-        "plain": [900, 1000, 1000, 600],
-        "options": [100, 200, 300, 90],
-        "found": [950, 1000, 1000, 900],
-    }
-    rows = []
-    for way, goals in firsts.items():
-        for seed, first in enumerate(goals):
-            row = {"task": "Taxi", "agent": "DQN", "way": way, "seed": seed}
-            row |= {"goal": 5, "first_goal": first}
-            row |= {"learned": way != "found", "budget": 1000}
-            rows.append(row)
-    runs = pd.DataFrame(rows)
-    seen = runs[[*agents.RUN, "seed"]].assign(mean_goal=1.0)
-    summary = agents.summarize(runs, seen)
-    assert summary.first_goal.tolist() == [875.0, 172.5, 962.5]
-    verdicts = [
-        claim.verdict
-        for claim in agents.claims({"summary": summary, "runs": runs}, "DQN")
-    ]
-    assert verdicts == ["holds"] * 3 + ["does not hold"] * 3
-    assert agents.format_rows(summary, "DQN") == [
-        "| DQN, Taxi | 875 (4 of 4) | 172 (4 of 4) | 962 (0 of 4) |"
-    ]
-    never = agents.summarize(runs.assign(first_goal=1000, learned=False), seen)
-    assert agents.format_rows(never, "DQN") == [
-        "| DQN, Taxi |" + " never (0 of 4) |" * 3
-    ]
-
-
-def test_pages_have_the_numbers_of_the_table() -> None:
-    root = Path(agents.__file__).parents[2]
-    summary = pd.read_csv(Path(agents.__file__).with_name("agents.csv"))
-    page = (root / "docs" / "arena.md").read_text(encoding="utf-8")
-    rows = [
-        agents.format_rows(summary, agent) for agent in dict.fromkeys(summary.agent)
-    ]
-    assert all(row in page for part in rows for row in part)
 
 
 def test_main_writes_a_page_and_continues(tmp_path: Path, capsys: Any) -> None:

@@ -4,9 +4,9 @@ Methods are compared on the same domains, and agents on the same tasks.
 
 ``python -m reproduction arena tabular`` runs tabular agents, and stores what
 ``docs/arena.md`` shows beside this file; ``... arena page`` writes the tables and the
-picture of that page, and ``... arena tuning`` chooses settings. ``python -m
-reproduction arena methods`` and ``python -m reproduction arena agents`` write a page
-with tables beside it. An interrupted run continues.
+picture of that page, ``... arena tuning`` chooses settings, and ``... arena deep`` runs
+deep agents. ``python -m reproduction arena methods`` writes a page with tables beside
+it. An interrupted run continues.
 """
 
 from __future__ import annotations
@@ -25,7 +25,12 @@ from reproduction.page import write_page
 
 def main(arguments: Sequence[str]) -> None:
     """Run one of the comparisons."""
-    studies = {"tabular": run_tabular, "tuning": run_tuning, "page": run_page}
+    studies = {
+        "tabular": run_tabular,
+        "tuning": run_tuning,
+        "page": run_page,
+        "deep": run_deep,
+    }
     if arguments and arguments[0] in studies:
         studies[arguments[0]](arguments[1:])
     else:
@@ -71,6 +76,13 @@ def run_tuning(arguments: Sequence[str]) -> None:
         print(f"{way}: {settings}")
 
 
+def run_deep(arguments: Sequence[str]) -> None:
+    """Run deep agents, and store what docs/arena.md shows of them."""
+    from reproduction.arena import deep
+
+    deep.main(arguments)
+
+
 def run_page(arguments: Sequence[str]) -> None:
     """Write the tables and the picture of docs/arena.md from what is stored."""
     from reproduction.arena.tabular_page import PAGE, write_page
@@ -111,24 +123,24 @@ def _make_study_parser(
 
 
 def compare(arguments: Sequence[str]) -> None:
-    """Compare discovery methods, or agents with options, and write an HTML page."""
+    """Compare discovery methods, and write an HTML page."""
     parser = argparse.ArgumentParser(
         "python -m reproduction arena", description=compare.__doc__
     )
     parser.add_argument(
-        "comparison", nargs="?", choices=("methods", "agents"), default="methods"
+        "comparison", nargs="?", choices=("methods",), default="methods"
     )
     parser.add_argument(
         "--only",
         default="",
         metavar="NAME,...",
-        help="methods or agents (default: all)",
+        help="methods (default: all)",
     )
     parser.add_argument(
         "--domains",
         default="",
         metavar="NAME,...",
-        help="domains or tasks (default: all)",
+        help="domains (default: all)",
     )
     parser.add_argument(
         "--quick",
@@ -136,7 +148,7 @@ def compare(arguments: Sequence[str]) -> None:
         help="a small run that checks that everything works",
     )
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="default: out/arena-methods or -agents"
+        "--out", type=Path, metavar="DIR", help="default: out/arena-methods"
     )
     options = parser.parse_args(arguments)
     comparison = import_module(f"reproduction.arena.{options.comparison}")

@@ -1,7 +1,7 @@
 """Deep agents on eight tasks: all runs, stored in ``deep.csv`` beside this file.
 
-``python -m reproduction arena deep`` computes the runs that are not stored, a seed after
-the other, and stores each seed. ``docs/arena-deep.md`` shows what is stored.
+``python -m reproduction arena deep`` computes the runs that are not stored, a seed
+after the other, and stores each seed. ``docs/arena.md`` shows what is stored.
 """
 
 from __future__ import annotations
@@ -12,15 +12,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from reproduction.arena.deep_page import PAGE, STORED, write_page
+from reproduction.arena.deep_page import STORED
 from reproduction.arena.deep_tasks import TEST_SEEDS, TEST_TASKS
-from reproduction.arena.deep_ways import (
-    NO_AGENT,
-    SB3_DQN,
-    SB3_PPO,
-    TORCH_DQN,
-    train_deep,
-)
+from reproduction.arena.deep_ways import NO_AGENT, SB3_DQN, SB3_PPO, TORCH_DQN
+from reproduction.arena.tabular_page import PAGE, write_page
 from reproduction.lab import Lab, open_lab
 
 # The ways of each agent, those of the main comparison first.
@@ -50,7 +45,7 @@ _KEY = ["agent", "way", "task", "seed"]
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run deep agents, and store what docs/arena-deep.md shows."""
+    """Run deep agents, and store what docs/arena.md shows."""
     options = _make_parser().parse_args(arguments)
     ways = [way for way in options.ways.split(";") if way]
     stored = options.out / "deep.csv" if options.quick else STORED
@@ -129,6 +124,9 @@ def run(lab: Lab, stored: Path, jobs: pd.DataFrame) -> pd.DataFrame:
     jobs : DataFrame
         The runs, as `list_jobs` returns them.
     """
+    # Loads PyTorch, which the page does not need.
+    from reproduction.arena.deep_training import train_deep
+
     runs = pd.DataFrame(columns=_KEY)
     if stored.exists():
         runs = pd.read_csv(stored)

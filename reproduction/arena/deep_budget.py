@@ -1,4 +1,4 @@
-"""What surrounds a deep agent: a budget of primitive steps, a count bonus, and the exam.
+"""What surrounds a deep agent: a budget of steps, a count bonus, and an exam.
 
 Every primitive step counts, also those of exploring and those inside options.
 """

@@ -170,7 +170,7 @@ class TorchDQN:
         env: Env,
         budget: Budget,
         seed: int,
-        settings: DQNSettings = DQNSettings(),  # noqa: B008 (frozen)
+        settings: DQNSettings = DQNSettings(),
     ) -> None:
         torch.manual_seed(seed)
         self.env = env

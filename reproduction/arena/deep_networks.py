@@ -1,4 +1,4 @@
-"""How networks see MiniGrid's view: types and states of its cells as one-hot vectors."""
+"""How networks see MiniGrid's view: types and states of cells as one-hot vectors."""
 
 from __future__ import annotations
 

@@ -1,12 +1,7 @@
-"""The tables and the picture of ``docs/arena-deep.md``, from stored runs.
-
-Each table stands between two comments, ``<!-- arena: NAME -->`` and ``<!-- end -->``.
-"""
+"""The deep part of ``docs/arena.md``: its tables and its picture, from stored runs."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib
@@ -26,10 +21,10 @@ from reproduction.arena.deep_ways import (
     TORCH_DQN,
     WAYS,
 )
+from reproduction.arena.markdown import make_table
 
 STORED = Path(__file__).with_name("deep.csv")
-PAGE = STORED.parent.parent.parent / "docs" / "arena-deep.md"
-PICTURE = PAGE.parent / "images" / "arena-deep.svg"
+PICTURE = STORED.parents[2] / "docs" / "images" / "arena-deep.svg"
 
 # Chosen on other tasks and seeds.
 RECOMMENDED = {
@@ -84,28 +79,8 @@ def list_tables() -> dict[str, str]:
     }
 
 
-def find_differences(write: bool = False) -> list[str]:
-    """Return which tables of the page are not as stored; with `write`, correct them."""
-    text = PAGE.read_text(encoding="utf-8")
-    differences = []
-    for name, table in list_tables().items():
-        begin = f"<!-- arena: {name} -->\n"
-        pattern = re.escape(begin) + "(.*?)" + re.escape("<!-- end -->")
-        match = re.search(pattern, text, re.DOTALL)
-        if match is None:
-            differences.append(f"{PAGE.name}: no table {name!r}")
-            continue
-        if match[1] != table:
-            differences.append(f"{PAGE.name}: table {name!r} is not as stored")
-            text = text[: match.start(1)] + table + text[match.end(1) :]
-    if write:
-        PAGE.write_text(text, encoding="utf-8")
-    return differences
-
-
-def write_page() -> None:
-    """Write the tables into the page, and draw its picture."""
-    find_differences(write=True)
+def draw_picture() -> None:
+    """Draw the picture of the page."""
     with matplotlib.rc_context(STYLE):
         draw_learned(read_runs()).savefig(PICTURE)
 
@@ -129,24 +104,18 @@ def draw_learned(runs: pd.DataFrame) -> Figure:
     return figure
 
 
-def _make_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table."""
-    lines = [list(head), ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
 def _show_tasks() -> str:
     rows = []
     for name, task in TEST_TASKS.items():
         rows.append([name, task.about, f"{task.budget:,}"])
-    return _make_table(["task", "what it is", "steps"], rows)
+    return make_table(["task", "what it is", "steps"], rows)
 
 
 def _show_ways() -> str:
     rows = []
     for name, way in WAYS.items():
         rows.append([name, way.knows, way.about])
-    return _make_table(["way", "knows in advance", "what it is"], rows)
+    return make_table(["way", "knows in advance", "what it is"], rows)
 
 
 def measure(runs: pd.DataFrame, agent: str, way: str, column: str) -> Aggregate | None:
@@ -182,7 +151,7 @@ def _show_aggregates(runs: pd.DataFrame) -> str:
         "share of the exam, interquartile mean",
         "first goal / budget, interquartile mean",
     ]
-    return _make_table(head, rows)
+    return make_table(head, rows)
 
 
 def _show_verdicts(runs: pd.DataFrame) -> str:
@@ -196,7 +165,7 @@ def _show_verdicts(runs: pd.DataFrame) -> str:
                 other = measure(runs, agent, baseline, column)
                 cells.append(_compare(ours, other, less=column == "first_share"))
             rows.append(cells)
-    return _make_table(["", "learned", "exam", "first goal"], rows)
+    return make_table(["", "learned", "exam", "first goal"], rows)
 
 
 def _compare(ours: Aggregate | None, other: Aggregate | None, *, less: bool) -> str:
@@ -216,7 +185,7 @@ def _show_learned(runs: pd.DataFrame) -> str:
         assert scores is not None
         counts = [f"{int(count)}" for count in scores.sum(axis=0)]
         rows.append([f"{agent}, {way}", f"{len(scores)}", *counts])
-    return _make_table(["agent, way", "seeds", *TEST_TASKS], rows)
+    return make_table(["agent, way", "seeds", *TEST_TASKS], rows)
 
 
 def _list_losses(runs: pd.DataFrame) -> str:

@@ -17,9 +17,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from eigenoptions.plots.style import STYLE
-from reproduction.arena import ablation, rounds, views
+from reproduction.arena import ablation, deep_page, rounds, views
 from reproduction.arena.aggregates import Aggregate, bootstrap, bootstrap_ratio
 from reproduction.arena.fresh_tasks import FRESH_TASKS
+from reproduction.arena.markdown import make_table
 from reproduction.arena.tabular import WAYS
 from reproduction.arena.tasks import MARKS, TASKS, make_task
 from reproduction.drawing import add_legend, draw_lines, make_graphs
@@ -73,7 +74,7 @@ def list_tables() -> dict[str, str]:
     tables["views"] = _show_views(read("views"))
     tables["ablation"] = _show_ablation(read("ablation"))
     tables["doors"] = _show_doors(read("doors"), runs)
-    return tables
+    return tables | deep_page.list_tables()
 
 
 def find_differences(write: bool = False) -> list[str]:
@@ -100,6 +101,7 @@ def write_page() -> None:
     find_differences(write=True)
     with matplotlib.rc_context(STYLE):
         draw_coverage(read("coverage")).savefig(PICTURE)
+    deep_page.draw_picture()
 
 
 def summarize_coverage(runs: pd.DataFrame) -> pd.DataFrame:
@@ -125,24 +127,11 @@ def draw_coverage(coverage: pd.DataFrame) -> Figure:
     return add_legend(figure, columns=4)
 
 
-def _make_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table.
-
-    >>> print(_make_table(["a", "b"], [["1", "2"]]), end="")
-    | a | b |
-    |---|---|
-    | 1 | 2 |
-    """
-    lines = [head, ["---"] * len(head), *rows]
-    text = "".join(f"| {' | '.join(line)} |\n" for line in lines)
-    return text.replace("| --- |", "|---|").replace(" --- |", "---|")
-
-
 def _describe_ways() -> str:
     rows = []
     for way, column in WAYS.items():
         rows.append([way, column.knows, column.about])
-    return _make_table(["column", "knows in advance", "what it is"], rows)
+    return make_table(["column", "knows in advance", "what it is"], rows)
 
 
 def _name_columns(ways: Sequence[str]) -> list[str]:
@@ -162,7 +151,7 @@ def _show_first_visits(runs: pd.DataFrame, tasks: Sequence[str]) -> str:
         n_states = len(make_task(task).states)
         cells = [f"{means.loc[task, way]:,.0f}" for way in _EXPLORERS]
         rows.append([f"{task} ({n_states:,})", *cells])
-    return _make_table(["task (states)", *_name_columns(_EXPLORERS)], rows)
+    return make_table(["task (states)", *_name_columns(_EXPLORERS)], rows)
 
 
 def measure_ratio(
@@ -188,7 +177,7 @@ def _show_ratios(runs: pd.DataFrame, tasks: Sequence[str]) -> str:
         won = f"{n_won} of {len(tasks)}"
         rows.append([f"explore / {baseline}", str(mean), best, worst, won])
     head = ["", "geometric mean (95% interval)", "lowest", "highest", "below 1"]
-    return _make_table(head, rows)
+    return make_table(head, rows)
 
 
 def _show_goals(runs: pd.DataFrame, tasks: Sequence[str]) -> str:
@@ -199,7 +188,7 @@ def _show_goals(runs: pd.DataFrame, tasks: Sequence[str]) -> str:
     rows = []
     for task in tasks:
         rows.append([task, *(_format_steps(means.loc[task, way]) for way in ways)])
-    return _make_table(["task", *_name_columns(ways)], rows)
+    return make_table(["task", *_name_columns(ways)], rows)
 
 
 def _show_learned(runs: pd.DataFrame, tasks: Sequence[str]) -> str:
@@ -218,7 +207,7 @@ def _show_learned(runs: pd.DataFrame, tasks: Sequence[str]) -> str:
         result = bootstrap(np.transpose(scores))
         aggregates.append(f"{result.value:.2f} ({result.low:.2f} to {result.high:.2f})")
     rows.append([f"interquartile mean, {len(full)} tasks", *aggregates])
-    return _make_table(["task", *_name_columns(_AGENTS)], rows)
+    return make_table(["task", *_name_columns(_AGENTS)], rows)
 
 
 def _list_losses(runs: pd.DataFrame) -> str:
@@ -246,7 +235,7 @@ def _show_views(table: pd.DataFrame) -> str:
         ratio = means.loc[name, "explore, view"] / best
         rows.append([name, f"{steps:,}", *states, f"{ratio:.1f}"])
     head = ["", "steps", *views.WAYS, "explore, view / best count bonus"]
-    return _make_table(head, rows)
+    return make_table(head, rows)
 
 
 def _show_ablation(table: pd.DataFrame) -> str:
@@ -260,7 +249,7 @@ def _show_ablation(table: pd.DataFrame) -> str:
                 f"{means.loc[(walker, kind), task]:,.0f}" for task in ablation.TASKS
             ]
             rows.append([walker, kind, *steps])
-    return _make_table(["walker", "options", *ablation.TASKS], rows)
+    return make_table(["walker", "options", *ablation.TASKS], rows)
 
 
 def _show_doors(table: pd.DataFrame, runs: pd.DataFrame) -> str:
@@ -271,7 +260,7 @@ def _show_doors(table: pd.DataFrame, runs: pd.DataFrame) -> str:
         steps = [f"{means.loc[task, way]:,.0f}" for way in rounds.WAYS]
         plain = f"{ours.loc[task, 'plain']:,.0f}"
         rows.append([task, plain, *steps, f"{ours.loc[task, 'explore']:,.0f}"])
-    return _make_table(["task", "plain", *rounds.WAYS, "explore"], rows)
+    return make_table(["task", "plain", *rounds.WAYS, "explore"], rows)
 
 
 def _pivot(runs: pd.DataFrame, tasks: Sequence[str], column: str) -> pd.DataFrame:
