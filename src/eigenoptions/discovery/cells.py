@@ -7,6 +7,7 @@ feature of them (`features.Cells`).
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,9 +23,11 @@ from eigenoptions.discovery.samples import Samples
 from eigenoptions.discovery.tables import Request, discover_table
 from eigenoptions.features import Cells, FeatureMap, flatten_observations
 from eigenoptions.mdp import MDP, graph
-from eigenoptions.options import OptionSet
+from eigenoptions.options import TERMINATE, OptionSet
 from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.tuning import Exploration, tune_exploration
+
+logger = logging.getLogger("eigenoptions")
 
 
 def discover_cells(samples: Samples, request: Request) -> LinearOptionSet:
@@ -58,7 +61,49 @@ def discover_cells(samples: Samples, request: Request) -> LinearOptionSet:
     provenance = {"source": "samples", "dynamics": "estimated", **samples.provenance}
     options = discover_table(mdp, request, provenance, is_environment=True)
     _warn_of_columns(report, samples.transitions, cells, options)
-    return act_on_cells(options, cells, gamma, tune_exploration(mdp, options))
+    return act_on_cells(options, cells, gamma, tune_on_cells(options))
+
+
+def tune_on_cells(options: OptionSet, horizon: int = 2_000) -> Exploration:
+    """How random decisions should use options of a table of cells.
+
+    Parameters
+    ----------
+    options : OptionSet
+        Options of the table.
+    horizon : int, default=2000
+        Length of the walks by which settings are compared. A table of cells is a rough
+        picture of the space: whether its very last cells are seen means little.
+    """
+    exploration = tune_exploration(options.mdp, options, horizon=horizon)
+    if exploration.option_chance == 0:
+        logger.warning(
+            "random walks through the cells see no more with options than without: "
+            "option_chance=0.05 uses them nevertheless"
+        )
+    return exploration
+
+
+def tune_fitted(options: LinearOptionSet, samples: Samples) -> Exploration:
+    """How random decisions should use options that were fitted to features.
+
+    They are looked at in a table of cells: in each cell an option does what it does at
+    one of the observations there.
+
+    Parameters
+    ----------
+    options : LinearOptionSet
+        The options.
+    samples : Samples
+        The samples, whose observations are vectors.
+    """
+    report = check_columns(samples.transitions)
+    cells, mdp = make_cells(samples, report)
+    obs = np.concatenate([samples.transitions.obs, samples.transitions.next_obs])
+    states, rows = np.unique(cells.find_states(obs), return_index=True)
+    policy = np.full((len(options), mdp.n_states), TERMINATE)
+    policy[:, states] = options.actions(obs[rows])
+    return tune_on_cells(OptionSet(mdp, policy))
 
 
 def _warn_of_columns(
@@ -293,3 +338,15 @@ def _make_coords(corners: IndexArray) -> IndexArray | None:
         return None
     places = corners[:, ::-1] * [-1, 1]
     return np.asarray(places - places.min(axis=0))
+
+
+def has_vectors(samples: Samples) -> bool:
+    """Whether observations are a few numbers each, and not bytes or images."""
+    obs = samples.transitions.obs
+    is_mapped = samples.features is not None
+    return (
+        not is_mapped
+        and obs.ndim == 2
+        and obs.dtype.kind in "iuf"
+        and (obs.dtype != np.uint8)
+    )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from eigenoptions._types import FeatureFunction, FloatArray, IndexArray
 from eigenoptions._validation import check_choice, check_int, check_settings
 from eigenoptions.data import Transitions
+from eigenoptions.discovery.cells import has_vectors, tune_fitted
 from eigenoptions.discovery.from_frames import (
     Learned,
     learn_purposes,
@@ -142,6 +143,8 @@ def discover_features(samples: Samples, request: Request) -> LinearOptionSet:
         # Values on trained features are never exact: an option whose potential no
         # longer rises could run for ever.
         return options.with_termination(patience=8)
+    if has_vectors(samples):
+        options = replace(options, exploration=tune_fitted(options, samples))
     return options
 
 

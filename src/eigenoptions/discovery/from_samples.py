@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 
 from eigenoptions._types import IndexArray
 from eigenoptions.data import Transitions
-from eigenoptions.discovery.cells import discover_cells
+from eigenoptions.discovery.cells import discover_cells, has_vectors
 from eigenoptions.discovery.feature_space import FIT_SETTINGS, discover_features
 from eigenoptions.discovery.method import NoOptionsError
 from eigenoptions.discovery.samples import Samples
@@ -29,7 +29,7 @@ def discover_samples(samples: Samples, request: Request) -> OptionSet | LinearOp
     if request.settings.get("features") is None:
         if samples.n_states is not None:
             return _discover_sampled_table(samples, request)
-        if _has_vectors(samples) and not _wants_features(request):
+        if has_vectors(samples) and not _wants_features(request):
             return discover_cells(samples, request)
     if not request.method.has_features:
         raise ValueError(
@@ -37,12 +37,6 @@ def discover_samples(samples: Samples, request: Request) -> OptionSet | LinearOp
             'method="eigen" for features'
         )
     return discover_features(samples, request)
-
-
-def _has_vectors(samples: Samples) -> bool:
-    """Whether observations are a few numbers each, and not bytes or images."""
-    obs = samples.transitions.obs
-    return obs.ndim == 2 and obs.dtype.kind in "iuf" and obs.dtype != np.uint8
 
 
 def _wants_features(request: Request) -> bool:

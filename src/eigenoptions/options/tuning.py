@@ -79,6 +79,7 @@ def tune_exploration(
     *,
     n_walks: int = 32,
     max_steps: int = 40_000_000,
+    horizon: int | None = None,
     rng: int = 0,
 ) -> Exploration:
     """Find the probabilities by which random walks see the states of an MDP soonest.
@@ -105,6 +106,10 @@ def tune_exploration(
         Largest number of steps of all walks together, one or two CPU seconds. Above
         100,000 states at most 60 per state. A walk that does not see all states in its
         share of the steps is scored by the states that it has seen, and a penalty.
+    horizon : int, default=None
+        Length of the walks: what is seen later does not count. So few options are not
+        refused where they see most of the states soon and the last ones late. None:
+        until all states are seen.
     rng : int, default=0
         Seed of the walks.
 
@@ -138,24 +143,34 @@ def tune_exploration(
     primitive = Setting(option_chance=0.0, stop_chance=0.0)
     tried = [primitive] + [Setting(*pair) for pair in settings]
 
-    # Short walks take less time in NumPy than their kernel takes to load.
-    simulate = walk_together if mdp.n_states <= 150 else walk_one_by_one
-    times = simulate(
-        endless,
-        stack_policies(mdp, options),
-        tried,
-        targets,
-        half=max(check_int("n_walks", n_walks) // 2, 2),
-        max_steps=check_int("max_steps", max_steps),
-        seed=rng,
-    )
+    half = max(check_int("n_walks", n_walks) // 2, 2)
+    max_steps = check_int("max_steps", max_steps)
+    policies = stack_policies(mdp, options)
+    if horizon is not None:
+        horizon = check_int("horizon", horizon)
+        times = walk_for_some_time(
+            endless, policies, tried, targets, half, horizon, seed=rng
+        )
+    else:
+        # Short walks take less time in NumPy than their kernel takes to load.
+        simulate = walk_together if mdp.n_states <= 150 else walk_one_by_one
+        times = simulate(endless, policies, tried, targets, half, max_steps, seed=rng)
 
     # The best of many noisy scores is too good. Other walks decide whether it is better
     # than primitive actions.
     best = _find_best(times)
     half = times.shape[1] // 2
-    ratio = float(times[best, half:].mean() / times[0].mean())
-    if ratio < 0.9:
+    confirmed = times[best, half:]
+    ratio = float(confirmed.mean() / times[0].mean())
+    is_better = ratio < 0.9
+    if horizon is not None:
+        # What short walks have not seen is nearly all of their score, so it differs
+        # little. But walks of one length vary little, too.
+        error = np.hypot(
+            confirmed.std() / np.sqrt(half), times[0].std() / np.sqrt(2 * half)
+        )
+        is_better = bool(confirmed.mean() + 2.0 * error < times[0].mean())
+    if is_better:
         return Exploration(tried[best].option_chance, tried[best].stop_chance, ratio)
     return no_options
 
@@ -332,6 +347,32 @@ class _Crowd:
             self._available.indptr[states] + number
         ]
         return options
+
+
+def walk_for_some_time(
+    mdp: MDP,
+    policies: IntegerArray,
+    settings: Sequence[Setting],
+    targets: BoolArray,
+    half: int,
+    horizon: int,
+    seed: int,
+) -> FloatArray:
+    """Score walks of one length with the kernel.
+
+    The parameters are those of `walk_together`, with the length of a walk in place of
+    the number of all steps.
+    """
+    moves, uniform = make_tables(mdp, policies)
+    times = np.empty((len(settings), 2 * half))
+    for i, setting in enumerate(settings):
+        choices = uniform._replace(
+            option_chance=setting.option_chance, stop_chance=setting.stop_chance
+        )
+        times[i] = _measure_walks(
+            (moves, choices), targets, horizon, seed, range(2 * half)
+        )
+    return times
 
 
 def walk_one_by_one(
