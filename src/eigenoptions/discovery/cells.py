@@ -39,8 +39,8 @@ def discover_cells(samples: Samples, request: Request) -> LinearOptionSet:
         The columns to use, by number or name. None: all that vary. A column that drifts
         is named in a warning; see `check_columns`.
     cell_size : float or sequence of float, default=None
-        Sides of the cells, one for all columns or one for each that is used. None: two
-        large steps, and more where there would be few steps in a cell.
+        Sides of the cells, one for all columns or one for each that is used. None: one
+        and a half large steps, more where there would be few steps in a cell.
 
     The discount of the options' purposes is 0.97 by default. It counts for a step, and
     it takes three steps or so to cross a cell, so this is some 0.9 for each cell.
@@ -64,7 +64,9 @@ def discover_cells(samples: Samples, request: Request) -> LinearOptionSet:
     return act_on_cells(options, cells, gamma, tune_on_cells(options))
 
 
-def tune_on_cells(options: OptionSet, horizon: int = 2_000) -> Exploration:
+def tune_on_cells(
+    options: OptionSet, horizon: int = 2_000, n_walks: int = 128
+) -> Exploration:
     """How random decisions should use options of a table of cells.
 
     Parameters
@@ -74,8 +76,12 @@ def tune_on_cells(options: OptionSet, horizon: int = 2_000) -> Exploration:
     horizon : int, default=2000
         Length of the walks by which settings are compared. A table of cells is a rough
         picture of the space: whether its very last cells are seen means little.
+    n_walks : int, default=128
+        Number of walks per setting.
     """
-    exploration = tune_exploration(options.mdp, options, horizon=horizon)
+    exploration = tune_exploration(
+        options.mdp, options, n_walks=n_walks, horizon=horizon
+    )
     if exploration.option_chance == 0:
         logger.warning(
             "random walks through the cells see no more with options than without: "
@@ -222,8 +228,8 @@ def choose_cell_size(
     obs: FloatArray,
     next_obs: FloatArray,
     *,
-    n_steps: float = 2.0,
-    visits: float = 6.0,
+    n_steps: float = 1.5,
+    visits: float = 4.0,
 ) -> FloatArray:
     """Sides ``(d,)`` of cells: as small as the data allow.
 
@@ -231,11 +237,11 @@ def choose_cell_size(
     ----------
     obs, next_obs : array of shape (N, d)
         Recorded vectors before and after each step.
-    n_steps : float, default=2.0
+    n_steps : float, default=1.5
         Sides are at least so many large steps (the 0.9 quantile of the changes of a
         column), so that a step stays in its cell about as often as it leaves it. But
         there are at least four cells along each column.
-    visits : float, default=6.0
+    visits : float, default=4.0
         Cells are larger where there would be fewer steps in each of them on average.
     """
     change = np.quantile(np.abs(next_obs - obs), 0.9, axis=0)

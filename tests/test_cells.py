@@ -1,0 +1,293 @@
+"""Options of a table of cells: what `discover` makes of recorded vectors."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import eigenoptions as eo
+from eigenoptions.data import Transitions
+from eigenoptions.discovery.cells import borrow_steps, choose_cell_size
+from eigenoptions.envs import run_options
+from eigenoptions.features import Cells, Fourier, Tiles
+from eigenoptions.options import TERMINATE, Purpose, eigenpurposes
+from eigenoptions.options.execution import Promise
+from eigenoptions.options.fitting import fit
+from eigenoptions.spectra.incidence import feature_spectrum
+from tests.test_machines import supported_core_types
+
+ROOT = Path(__file__).parent.parent
+
+
+def make_hall_log(n_steps: int = 6000, seed: int = 0) -> Transitions:
+    """Steps along one axis through a hall of 6 x 6 with a wall, and a battery."""
+    rng = np.random.default_rng(seed)
+    moves = 0.5 * np.array([[0, 1], [1, 0], [0, -1], [-1, 0]])
+    rows = []
+    for _ in range(n_steps // 100):
+        place = rng.uniform(0, (2.5, 6))
+        battery = 1.0
+        for _ in range(100):
+            action = int(rng.integers(4))
+            after = np.clip(place + moves[action], 0, 6)
+            if 2.5 < after[0] < 3.5 and after[1] < 4.5:
+                after = place
+            rows.append((*place, battery, action, *after, battery - 0.01))
+            place = after
+            battery -= 0.01
+    table = np.array(rows)
+    return Transitions(
+        table[:, :3],
+        table[:, 3].astype(int),
+        table[:, 4:],
+        np.zeros(len(table), dtype=bool),
+    )
+
+
+LOG = make_hall_log()
+
+
+@pytest.fixture(scope="module")
+def options() -> eo.LinearOptionSet:
+    """Options of the hall, without the battery."""
+    return eo.discover(LOG, 8, n_actions=4, columns=[0, 1])
+
+
+def test_vectors_become_cells_and_every_method_works_on_them(options):
+    assert "cells" in repr(options)
+    assert isinstance(options.features, Cells)
+    assert options.features.columns == (0, 1)
+    covering = eo.discover(LOG, 4, "covering", n_actions=4, columns=[0, 1])
+    assert len(covering) == 4
+
+
+def test_the_first_option_leads_round_the_wall(options):
+    """The two ends of the hall are the two ends of the first eigenvector."""
+    left = [[0.5, 0.5, 1.0]]
+    right = [[5.5, 0.5, 1.0]]
+    first = options.potential(left)[:2, 0] - options.potential(right)[:2, 0]
+    assert abs(first[0]) > 0.5 * np.ptp(options.directions[0])
+    assert first[0] == pytest.approx(-first[1])
+
+
+def test_a_battery_is_named_with_its_remedy(caplog):
+    eo.discover(LOG, 4, n_actions=4)
+    assert "columns=[0, 1]" in caplog.text
+    assert "drifting" in caplog.text
+
+
+def test_policies_of_cells_are_those_of_the_solved_table():
+    """The rule that chooses actions of observations is that of `solve`."""
+    from eigenoptions.data import check_columns
+    from eigenoptions.discovery.cells import act_on_cells, make_cells, tune_on_cells
+    from eigenoptions.discovery.samples import read_samples
+
+    samples = read_samples(LOG, n_actions=4)
+    cells, mdp = make_cells(samples, check_columns(LOG, [0, 1]))
+    table = eo.discover(mdp, 8, gamma=0.97)
+    options = act_on_cells(table, cells, 0.97, tune_on_cells(table))
+    middles = np.column_stack([cells.centers, np.ones(mdp.n_states)])
+    np.testing.assert_array_equal(options.actions(middles), table.policy)
+    np.testing.assert_allclose(
+        options.values(middles).max(axis=2).clip(0), table.value, atol=1e-9
+    )
+
+
+def test_unknown_cells_belong_to_the_nearest_one():
+    cells = Cells((0.0,), (1.0,), (1,), {"corners": [[0], [5]]})
+    obs = [[9, 0.5], [9, 2.0], [9, 4.0], [9, -70.0], [9, 5.2]]
+    assert cells.find_states(obs).tolist() == [0, 0, 1, 0, 1]
+    assert cells.measure_distances(obs).tolist() == [0.0, 1.0, 1.0, 70.0, 0.0]
+    assert cells(obs).toarray().sum(axis=1).tolist() == [1.0] * 5
+    with pytest.raises(ValueError, match="columns"):
+        Cells((0.0,), (1.0,), (0, 1), {"corners": [[0]]})
+    with pytest.raises(ValueError, match="recorded"):
+        eo.discover(LOG, 2, n_actions=4, features="cells")
+
+
+def test_cells_grow_until_they_have_visits():
+    rng = np.random.default_rng(0)
+    obs = rng.uniform(0, 10, (500, 3))
+    size = choose_cell_size(obs, obs + 0.1)
+    cells = np.unique(np.floor(obs / size), axis=0)
+    assert (size <= 2.5).all()
+    assert size.min() == pytest.approx(2.5, rel=0.1) or len(cells) <= 125
+    many = rng.uniform(0, 10, (50_000, 2))
+    np.testing.assert_allclose(choose_cell_size(many, many + 0.2), 0.3, rtol=1e-6)
+
+
+def test_steps_are_borrowed_from_the_nearest_one_of_each_action():
+    points = np.array([[0.0], [0.2], [5.0], [0.9]])
+    action = np.array([0, 1, 1, 0])
+    borrowed = borrow_steps(points, np.zeros(4, dtype=int), action, 3)
+    pairs = sorted(zip(borrowed.point.tolist(), borrowed.step.tolist(), strict=True))
+    # Nobody took action 2, and the point at 5 is too far from all others.
+    assert pairs == [(0, 1), (1, 0), (3, 1)]
+
+
+# Every option ends
+
+
+def test_a_promise_is_kept_by_exact_values():
+    """A path over a valley: the potential falls first, and values grow meanwhile."""
+    gamma = 0.9
+    potential = np.array([0.0, -1.0, -2.0, -1.0, 1.0, 3.0])
+    value = np.zeros(6)
+    for i in reversed(range(5)):
+        value[i] = potential[i + 1] - potential[i] + gamma * value[i + 1]
+    assert (value[:5] > 0).all()
+    promise = Promise(gamma)
+    assert all(promise.is_kept(f, v) for f, v in zip(potential, value, strict=True))
+
+
+@pytest.mark.parametrize("gamma", [0.5, 0.9, 0.99])
+def test_an_option_that_stands_still_ends_soon(gamma):
+    promise = Promise(gamma)
+    steps = 0
+    while promise.is_kept(0.0, 1.0):
+        steps += 1
+    assert steps <= 3 + np.log(2) / np.log(1 / gamma)
+
+
+@pytest.mark.parametrize("features", [None, "fourier"])
+@pytest.mark.parametrize("name", ["MountainCar-v0", "Acrobot-v1"])
+def test_options_end_well_before_the_episode(name, features):
+    settings = {} if features is None else {"features": features, "order": 2}
+    env = gym.make(name)
+    options = eo.discover(name, 4, steps=4000, **settings)
+    limit = env.spec.max_episode_steps
+    paths = run_options(env, options, runs=3, max_steps=limit)
+    lengths = [len(path) - 1 for of_option in paths for path in of_option]
+    assert 0 < max(lengths) < limit - 50
+
+
+# They settle, and repeat
+
+
+def test_fitted_values_settle_or_a_warning_names_the_argument(caplog):
+    purposes = eigenpurposes(feature_spectrum(LOG, Fourier((0, 0, 0), (6, 6, 1))))[:2]
+    phi = Fourier((0, 0, 0), (6, 6, 1))
+    fit(LOG, purposes, phi, n_actions=4)
+    assert "iterations" not in caplog.text
+    fit(LOG, purposes, phi, n_actions=4, iterations=2)
+    assert "iterations=8" in caplog.text
+
+
+def test_noise_below_rounding_changes_no_action():
+    """Tiles with more features than steps, where a plain iteration is chaotic."""
+    rng = np.random.default_rng(0)
+    steps = LOG[:1500]
+    phi = Tiles((0, 0, 0), (6, 6, 1), tiles=8, tilings=4, size=512)
+    purposes = eigenpurposes(feature_spectrum(steps, phi))[:4]
+    noisy = []
+    for purpose in purposes:
+        noise = 1.0 + 1e-13 * rng.standard_normal(512)
+        noisy.append(replace(purpose, potential=purpose.potential * noise))
+    settings = {"n_actions": 4, "ridge": 1e-3}
+    plain = fit(steps, purposes, phi, **settings).actions(steps.obs)
+    other = fit(steps, noisy, phi, **settings).actions(steps.obs)
+    assert (plain != other).sum() == 0
+
+    moved = replace(steps, obs=steps.obs * (1 + 1e-13))
+    before = eo.discover(steps, 4, n_actions=4, columns=[0, 1])
+    after = eo.discover(moved, 4, n_actions=4, columns=[0, 1])
+    np.testing.assert_array_equal(
+        before.actions(steps.obs + 0.03), after.actions(steps.obs + 0.03)
+    )
+
+
+def compute_actions() -> dict[str, np.ndarray]:
+    """Actions of options of cells, tiles and symmetric features."""
+    steps = LOG[:800]
+    axis = np.arange(5) + 0.5
+    grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    obs = np.repeat(grid, 4, axis=0)
+    action = np.tile(np.arange(4), len(grid))
+    moves = np.array([[0, 1], [1, 0], [0, -1], [-1, 0]])
+    after = np.clip(obs + moves[action], 0.5, 4.5)
+    square = Transitions(obs, action, after, np.zeros(len(obs), dtype=bool))
+    return {
+        "cells": eo.discover(steps, 4, n_actions=4).actions(steps.obs),
+        "tiles": eo.discover(
+            steps, 4, n_actions=4, features="tiles", tiles=3, tilings=2
+        ).actions(steps.obs),
+        "square": eo.discover(
+            square, 4, n_actions=4, features="fourier", per_cell=None
+        ).actions(grid),
+    }
+
+
+def test_options_of_vectors_are_the_same_on_every_machine(tmp_path):
+    cores = supported_core_types()
+    if len(cores) < 2:
+        pytest.skip("this CPU has one kind of OpenBLAS kernels")
+    expected = compute_actions()
+    core = "Haswell" if "Haswell" in cores else cores[-1]
+    for name, threads in ((cores[0], "1"), (core, "2")):
+        out = tmp_path / f"{name}.npz"
+        env = {
+            **os.environ,
+            "OPENBLAS_CORETYPE": name,
+            "OPENBLAS_NUM_THREADS": threads,
+            "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]),
+        }
+        code = (
+            "import numpy as np; from tests.test_cells import compute_actions; "
+            f"np.savez({str(out)!r}, **compute_actions())"
+        )
+        subprocess.run([sys.executable, "-c", code], env=env, check=True, timeout=300)
+        with np.load(out) as found:
+            for kind, actions in expected.items():
+                assert (found[kind] == actions).all(), f"{kind} on {name}"
+
+
+# What travels with them
+
+
+def test_exploration_travels_with_options_and_their_file(options, tmp_path):
+    found = options.exploration
+    assert found is not None
+    options.save(tmp_path / "skills")
+    loaded = eo.load_options(tmp_path / "skills")
+    assert loaded.exploration == found
+    assert loaded[2:4].exploration == found
+    assert loaded.gamma == options.gamma
+    np.testing.assert_array_equal(loaded.actions(LOG.obs), options.actions(LOG.obs))
+
+    fitted = eo.discover(LOG, 4, n_actions=4, features="fourier")
+    assert fitted.exploration is not None
+
+
+def test_the_wrapper_reads_the_exploration_of_options():
+    options = eo.discover("MountainCar-v0", 4, steps=3000)
+    chosen = replace(options, exploration=eo.options.tuning.Exploration(0.2, 0.3))
+    env = eo.OptionsWrapper(gym.make("MountainCar-v0"), chosen)
+    assert (env.option_chance, env.stop_chance) == (0.2, 0.3)
+
+
+def test_check_compares_options_with_an_environment():
+    options = eo.discover("MountainCar-v0", 2, steps=3000)
+    options.check(gym.make("MountainCar-v0"))
+    with pytest.raises(ValueError, match="actions"):
+        options.check(gym.make("CartPole-v1"))
+    far = replace(
+        options.features, low=tuple(np.add(options.features.low, 50.0).tolist())
+    )
+    with pytest.raises(ValueError, match="another environment"):
+        replace(options, features=far).check(gym.make("MountainCar-v0"))
+    look = eo.LinearOptionSet([Purpose([1.0])], np.asarray, 3)
+    with pytest.raises(ValueError, match="features"):
+        look.check(gym.make("MountainCar-v0"))
+
+
+def test_options_terminate_where_no_cell_is_higher(options):
+    actions = options.actions(LOG.obs)
+    assert (actions == TERMINATE).any(axis=1).all()
+    assert (actions >= 0).any(axis=1).all()
