@@ -48,7 +48,8 @@ def fit(
     A regression is no contraction: iterated, it may go round in circles for ever, and
     then rounding errors decide about the result. So values begin at 0, they only rise,
     and they rise by thousandths of the range of f. As they are limited, the iteration
-    comes to a fixed point, which errors below a thousandth do not change.
+    comes to a fixed point, which errors below a thousandth do not change. It ends when
+    no more than one value in a hundred still rises.
 
     Parameters
     ----------
@@ -258,7 +259,7 @@ def _raise_values(
     future : array of shape (N, m)
         The values.
     has_settled : array of bool of shape (m,)
-        Whether those of each purpose are a fixed point.
+        Whether no more than one in a hundred of each purpose still rises.
     """
     future = np.zeros_like(gain)
     has_settled = np.zeros(gain.shape[1], dtype=np.bool_)
@@ -273,7 +274,9 @@ def _raise_values(
         best = regressions.predict_best(regressions.solve(target))
         in_units = np.round(best / unit[rising]) * unit[rising]
         new = np.clip(in_units, future[:, rising], limit[:, rising])
-        has_settled[rising] = (new == future[:, rising]).all(axis=0)
+        # A few transitions may creep on, by a unit each time.
+        share = (new != future[:, rising]).mean(axis=0)
+        has_settled[rising] = share <= 0.01
         future[:, rising] = new
         if gamma == 0:
             has_settled[:] = True
