@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["Module", "Tensor", "torch", "use_one_thread"]
+__all__ = ["Module", "Tensor", "torch", "use_one_core", "use_one_thread"]
 
 
 class _LazyTorch:
@@ -36,6 +37,33 @@ else:
     torch = _LazyTorch()
     Tensor = Any
     Module = Any
+
+
+@contextmanager
+def use_one_core() -> Iterator[None]:
+    """Restrict torch and the BLAS of NumPy and SciPy to one thread.
+
+    Sums of several threads are rounded differently, and training makes large
+    differences of it. And threads that wait for a core that others use wait for long:
+    two of them took four times the CPU time of one. It takes a millisecond, so it is
+    for long work.
+    """
+    limit = _get_controller().limit(limits=1, user_api="blas")
+    with limit, use_one_thread():
+        yield
+
+
+@cache
+def _get_controller() -> Any:
+    """What knows the BLAS libraries of this process, found once."""
+    try:
+        from threadpoolctl import ThreadpoolController
+    except ImportError as missing:
+        raise ImportError(
+            f"eigenoptions.deep needs {missing.name}: pip install 'eigenoptions[deep]'",
+            name=missing.name,
+        ) from None
+    return ThreadpoolController()
 
 
 @contextmanager

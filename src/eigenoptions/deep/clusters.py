@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 
 from eigenoptions._ties import find_first_maximum
 from eigenoptions._types import FloatArray, IndexArray
-from eigenoptions.deep.backend import Module
+from eigenoptions.deep.backend import Module, use_one_core
 from eigenoptions.deep.dataset import Dataset
 from eigenoptions.deep.encoder import Encoder
 from eigenoptions.features import FeatureMap
@@ -168,6 +168,18 @@ def find_clusters(
         Where observations repeat exactly and there are no more than this, each of them
         is a cluster of its own.
     """
+    with use_one_core():
+        return _cut(data, learned, n_clusters, resolution, max_repeating)
+
+
+def _cut(
+    data: Dataset,
+    learned: Spectrum,
+    n_clusters: int,
+    resolution: float,
+    max_repeating: int,
+) -> FoundClusters:
+    """As `find_clusters`."""
     encoder = learned.features
     assert isinstance(encoder, Encoder)
     functions = _compute_functions(encoder, data, learned.vectors)

@@ -19,7 +19,7 @@ from eigenoptions._types import FloatArray, IndexArray, Progress, Randomness
 from eigenoptions._validation import check_float, check_int, make_generator
 from eigenoptions.data import Transitions, check_columns
 from eigenoptions.deep.adam import Adam
-from eigenoptions.deep.backend import Module, Tensor, torch, use_one_thread
+from eigenoptions.deep.backend import Module, Tensor, torch, use_one_core
 from eigenoptions.deep.dataset import Dataset, Subset
 from eigenoptions.deep.encoder import Encoder
 from eigenoptions.deep.grouping import compute_group_means, group_observations
@@ -146,7 +146,7 @@ def learn(
         )
     _warn_of_columns(data)
 
-    with use_one_thread():
+    with use_one_core():
         trainer = _Trainer(data, k, encoder, lag, recognise, make_generator(rng))
         if steps is None:
             steps = max(1, round(seconds / trainer.estimate_step_seconds(batch)))
