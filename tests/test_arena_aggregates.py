@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.stats import trim_mean
 
 from reproduction.arena.aggregates import (
     Aggregate,
@@ -19,6 +20,12 @@ def test_interquartile_mean_is_that_of_the_middle_half() -> None:
     scores = np.random.default_rng(0).permutation(16.0 + np.arange(16.0))
     middle = 16.0 + np.arange(4.0, 12.0)
     assert_allclose(interquartile_mean(scores.reshape(4, 4)), middle.mean())
+
+
+@pytest.mark.parametrize("n_runs", [1, 2, 3, 5, 10])
+def test_interquartile_mean_is_the_trimmed_mean_of_scipy(n_runs: int) -> None:
+    scores = np.random.default_rng(n_runs).normal(size=(n_runs, 3))
+    assert_allclose(interquartile_mean(scores), trim_mean(scores.ravel(), 0.25))
 
 
 def test_runs_are_drawn_within_their_task() -> None:

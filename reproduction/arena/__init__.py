@@ -42,7 +42,14 @@ def run_tabular(arguments: Sequence[str]) -> None:
     from reproduction.arena import ablation, rounds, tabular, views
     from reproduction.arena.tabular_page import FOLDER, store, summarize_coverage
 
-    options = _make_study_parser("tabular", run_tabular).parse_args(arguments)
+    parser = _make_study_parser("tabular", run_tabular)
+    parser.add_argument(
+        "--tasks",
+        default="",
+        metavar="NAME,...",
+        help="only runs on these tasks, whose results are then stored in DIR",
+    )
+    options = parser.parse_args(arguments)
     tasks = [name for name in options.tasks.split(",") if name]
     for name in tasks:
         check_choice("--tasks", name, list(tabular.ALL_TASKS))
@@ -52,10 +59,11 @@ def run_tabular(arguments: Sequence[str]) -> None:
         tables = {
             "tabular": runs[columns].round(2),
             "coverage": summarize_coverage(runs).round(4),
-            "views": views.run(lab),
-            "ablation": ablation.run(lab).round(1),
-            "doors": rounds.run(lab).round(1),
         }
+        if not tasks:
+            tables["views"] = views.run(lab)
+            tables["ablation"] = ablation.run(lab).round(1)
+            tables["doors"] = rounds.run(lab).round(1)
     # Only a full run replaces what the page shows.
     is_full = not options.quick and not tasks
     folder = FOLDER if is_full else options.out
@@ -105,12 +113,6 @@ def _make_study_parser(
         "--quick",
         action="store_true",
         help="a small run that checks that everything works",
-    )
-    parser.add_argument(
-        "--tasks",
-        default="",
-        metavar="NAME,...",
-        help="some of the tasks; the result is then stored in DIR",
     )
     parser.add_argument(
         "--out",

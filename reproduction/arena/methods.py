@@ -32,7 +32,9 @@ from reproduction.arena.tasks import Rows
 from reproduction.lab import Data, Lab
 from reproduction.page import Section
 
-NAMES, NONE, KEYS = methods(), "none", ["method", "domain"]
+NAMES = methods()
+NONE = "none"
+KEYS = ["method", "domain"]
 QUICK_DOMAINS = ("four-rooms", "i-maze", "one-way", "costly")
 LEARNING = {"goals": 24, "runs": 5, "episodes": 150}
 QUICK_LEARNING = {"goals": 6, "runs": 3, "episodes": 50}
@@ -108,9 +110,13 @@ def run(lab: Lab, names: Sequence[str], domains: Sequence[str]) -> Data:
         {"domain": domain, "method": name}
         for domain, name in product(domains, [NONE, *names])
     ]
-    seeds, counts, learning = (
-        (2, (8,), QUICK_LEARNING) if lab.quick else (3, (8, 32, 64), LEARNING)
-    )
+    seeds = 3
+    counts: tuple[int, ...] = (8, 32, 64)
+    learning = LEARNING
+    if lab.quick:
+        seeds = 2
+        counts = (8,)
+        learning = QUICK_LEARNING
     lab.describe("measuring options")
     jobs = [
         {**pair, "seed": seed, "counts": counts, "learning": learning}
@@ -139,7 +145,8 @@ def measure(
     >>> [row["n"] for row in measure("i-maze", "eigen", 0, [2], learning)]
     [2]
     """
-    mdp, key = make_domain(domain), {"domain": domain, "method": method, "seed": seed}
+    mdp = make_domain(domain)
+    key = {"domain": domain, "method": method, "seed": seed}
     if method == NONE:
         return [{**key, "n": 0, **measure_options(mdp, None, seed, **learning)}]
     rows: Rows = []
@@ -147,17 +154,12 @@ def measure(
         options: Any = discover_most(mdp, n, method, seed)
         if options is None or (rows and len(options) <= rows[-1]["n"]):
             break
-        if seed and np.array_equal(
-            options.policy, discover_most(mdp, n, method, 0).policy
-        ):
-            break
-        rows.append(
-            {
-                **key,
-                "n": len(options),
-                **measure_options(mdp, options, seed, **learning),
-            }
-        )
+        if seed:
+            first: Any = discover_most(mdp, n, method, 0)
+            if np.array_equal(options.policy, first.policy):
+                break
+        measured = measure_options(mdp, options, seed, **learning)
+        rows.append({**key, "n": len(options), **measured})
     return rows
 
 
@@ -205,16 +207,14 @@ def measure_return(
 ) -> float:
     """Mean return of Q-learning over some goals, spread over the states."""
     others = np.delete(np.arange(mdp.n_states), mdp.start or 0)
-    chosen = others[
-        np.unique(np.linspace(0, len(others) - 1, goals).astype(int))
-    ].tolist()
+    places = np.linspace(0, len(others) - 1, goals).astype(int)
     learning: Any = {"max_steps": mdp.n_states, "option_chance": chance, **settings}
-    seeds = {goal: np.random.SeedSequence(seed, spawn_key=(goal,)) for goal in chosen}
-    records = [
-        q_learning(mdp, options, goal=goal, rng=rng, **learning)
-        for goal, rng in seeds.items()
-    ]
-    return float(np.mean([record.returns.mean() for record in records]))
+    means = []
+    for goal in others[np.unique(places)].tolist():
+        rng = np.random.SeedSequence(seed, spawn_key=(goal,))
+        record = q_learning(mdp, options, goal=goal, rng=rng, **learning)
+        means.append(record.returns.mean())
+    return float(np.mean(means))
 
 
 def measure_cost(mdp: MDP, options: OptionSet) -> float:
@@ -225,18 +225,17 @@ def measure_cost(mdp: MDP, options: OptionSet) -> float:
     is_cheap = mdp.reward == mdp.reward.max()
     if is_cheap.all() or mdp.successors is None:
         return nan
-    paths = [
-        path
-        for i in range(len(options))
-        for start in np.flatnonzero(is_cheap & options.initiation[i])
-        if is_cheap[(path := options.follow(i, int(start)))[-1]]
-    ]
-    n_steps = sum(len(path) - 1 for path in paths)
-    return (
-        -sum(float(mdp.reward[path[:-1]].sum()) for path in paths) / n_steps
-        if n_steps
-        else nan
-    )
+    n_steps = 0
+    total_cost = 0.0
+    for i in range(len(options)):
+        for start in np.flatnonzero(is_cheap & options.initiation[i]):
+            path = options.follow(i, int(start))
+            if is_cheap[path[-1]]:
+                n_steps += len(path) - 1
+                total_cost -= float(mdp.reward[path[:-1]].sum())
+    if n_steps == 0:
+        return nan
+    return total_cost / n_steps
 
 
 def explore_online(
@@ -317,16 +316,16 @@ def rank(rows: pd.DataFrame, measure: Measure) -> pd.Series:
 
 def describe(data: Data, *, quick: bool) -> tuple[str, Markup, list[Section]]:
     """Title, introduction and sections; prints each measure's three best methods."""
-    rows, learning = data["rows"], QUICK_LEARNING if quick else LEARNING
+    rows = data["rows"]
+    learning = QUICK_LEARNING if quick else LEARNING
     domains = list(dict.fromkeys(rows.domain))
     names = [name for name in dict.fromkeys(rows.method) if name != NONE]
-    orders = {
-        name: order
-        for name, measure in MEASURES.items()
-        if len(order := rank(rows, measure))
-    }
-    for name, order in orders.items():
-        print(f"{name}: {', '.join(order.index[:3])}")
+    orders = {}
+    for name, measure in MEASURES.items():
+        order = rank(rows, measure)
+        if len(order):
+            orders[name] = order
+            print(f"{name}: {', '.join(order.index[:3])}")
     ranking = pd.DataFrame(
         {name: order.map("{:.1f}".format) for name, order in orders.items()}
     ).fillna("")
@@ -342,7 +341,8 @@ def describe(data: Data, *, quick: bool) -> tuple[str, Markup, list[Section]]:
         )
     ]
     for name in orders:
-        anchor, table = name.replace(" ", "-").replace(",", ""), _show(rows, name)
+        anchor = name.replace(" ", "-").replace(",", "")
+        table = _show(rows, name)
         sections.append(Section(anchor, name, MEASURES[name].about, [table]))
     text = (
         "Every method has its default settings, which were not tuned on these "
@@ -368,7 +368,8 @@ def _show(rows: pd.DataFrame, name: str) -> pd.DataFrame:
     Where seeds differ, a cell shows their range.
     """
     values = get_values(rows, MEASURES[name])
-    text, ranges = values.map(format_number), values.low < values.high
+    text = values.map(format_number)
+    ranges = values.low < values.high
     text["median"] += np.where(ranges, " (" + text.low + " to " + text.high + ")", "")
     cells = text["median"].unstack().reindex(rank(rows, MEASURES[name]).index)
     return cells.fillna("no options").reset_index()

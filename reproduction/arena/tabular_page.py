@@ -105,10 +105,17 @@ def write_page() -> None:
 
 
 def summarize_coverage(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean share of states seen at each mark, by task and way."""
+    """Return the mean share of states seen at each mark, by task and way.
+
+    The number of states and the budget of each task stand beside it.
+    """
     columns = [f"seen {mark:g}" for mark in MARKS]
     seen = runs[runs.way.isin(_EXPLORERS)]
-    return seen.groupby(["task", "way"], sort=False)[columns].mean().reset_index()
+    means = seen.groupby(["task", "way"], sort=False)[columns].mean().reset_index()
+    tasks = means.task.map(make_task)
+    means["states"] = [len(task.states) for task in tasks]
+    means["budget"] = [task.budget for task in tasks]
+    return means
 
 
 def draw_coverage(coverage: pd.DataFrame) -> Figure:
@@ -117,7 +124,7 @@ def draw_coverage(coverage: pd.DataFrame) -> Figure:
     figure, axes = make_graphs(len(tasks), width=9, columns=5, sharey=True)
     for ax, task in zip(axes, tasks, strict=False):
         rows = coverage[coverage.task == task].set_index("way")
-        steps = np.array(MARKS) * make_task(task).budget
+        steps = np.array(MARKS) * rows.budget.iloc[0]
         lines = {}
         for way in _EXPLORERS:
             lines[way] = [rows.loc[way, f"seen {mark:g}"] for mark in MARKS]
@@ -146,9 +153,10 @@ def _name_columns(ways: Sequence[str]) -> list[str]:
 def _show_first_visits(runs: pd.DataFrame, tasks: Sequence[str]) -> str:
     """Mean over states and runs of the step of the first visit."""
     means = _pivot(runs, tasks, "mean_goal")
+    states = read("coverage").groupby("task").states.first()
     rows = []
     for task in tasks:
-        n_states = len(make_task(task).states)
+        n_states = states[task]
         cells = [f"{means.loc[task, way]:,.0f}" for way in _EXPLORERS]
         rows.append([f"{task} ({n_states:,})", *cells])
     return make_table(["task (states)", *_name_columns(_EXPLORERS)], rows)
