@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -733,6 +734,17 @@ def test_centres_do_not_depend_on_rounding() -> None:
         assert again.tolist() == rows.tolist()
         nearest = clusters.find_nearest(places + noise, places[rows])
         assert nearest.tolist() == clusters.find_nearest(places, places[rows]).tolist()
+
+
+def test_a_cluster_that_is_never_left_is_none_of_its_own() -> None:
+    """A walk along four numbers and back, whose last one is new and is never left."""
+    x = np.array([0, 1, 2, 3, 2, 1, 0, 1, 9])
+    steps = link_up(np.eye(10)[x])
+    data = Dataset.of(steps)
+    states = np.array([int(row.argmax()) for row in data.observations])
+    assert clusters._find_lasting(data, states, 10).tolist() == [0, 1, 2, 3]
+    ended = replace(data, terminated=np.arange(8) == 7)
+    assert clusters._find_lasting(ended, states, 10).tolist() == [0, 1, 2, 3, 9]
 
 
 def test_clusters_of_frames_are_their_states(skills: Any) -> None:

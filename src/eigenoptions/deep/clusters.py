@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._ties import find_first_maximum
 from eigenoptions._types import FloatArray, IndexArray
@@ -197,15 +198,35 @@ def _cut(
         radius = resolution * _find_typical_step(data, places)
         rows, radius = _spread_centres(places, radius, n_clusters)
 
+    states = find_nearest(places, places[rows])
+    centres = places[rows][_find_lasting(data, states, len(rows))]
     arrays = {
         **encoder.arrays,
         "functions": learned.vectors,
         "scales": scales,
-        "centres": places[rows],
+        "centres": centres,
         "radius": np.array([radius]),
     }
     clusters = Clusters(encoder.recipe, arrays, encoder.module)
-    return FoundClusters(clusters, functions, find_nearest(places, places[rows]))
+    return FoundClusters(clusters, functions, find_nearest(places, centres))
+
+
+def _find_lasting(data: Dataset, states: IndexArray, n_clusters: int) -> IndexArray:
+    """Numbers of the clusters from which the data lead to all others, and ends.
+
+    The last frames of a recording may be a cluster that is never left. A walk through
+    the table would be caught there. Its members belong to the nearest other cluster.
+    """
+    before = states[data.before]
+    after = states[data.after]
+    moves = csr_array(
+        (np.ones(len(before)), (before, after)), shape=(n_clusters, n_clusters)
+    )
+    _, component = connected_components(moves, connection="strong")
+    is_lasting = component == np.bincount(component).argmax()
+    # Where an episode truly ends, nothing is left.
+    is_lasting[after[data.terminated]] = True
+    return np.flatnonzero(is_lasting)
 
 
 def find_nearest(
