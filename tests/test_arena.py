@@ -30,11 +30,15 @@ from reproduction.arena.learner import (
 )
 from reproduction.arena.tabular import WAYS
 from reproduction.arena.tabular_page import find_differences
-from reproduction.arena.tabular_runs import find_way, run_explorer, run_learner
+from reproduction.arena.tabular_runs import (
+    discover_known,
+    find_way,
+    run_explorer,
+    run_learner,
+)
 from reproduction.arena.tasks import (
     describe_table,
     draw_goals,
-    get_known_options,
     make_table_env,
     make_task,
 )
@@ -111,7 +115,7 @@ def test_rank_counts_missing_options_as_the_baseline() -> None:
 @pytest.mark.parametrize("name", ["Taxi", "CliffWalking", "two-keys", "rooms-5x5"])
 def test_tasks_have_goals_that_the_start_leads_to(name: str) -> None:
     task = make_task(name)
-    options = get_known_options(name)
+    options = discover_known(name)
     goals = draw_goals(task, options, 20, rng=1)
     assert len(set(goals.tolist())) == 20
     assert np.isfinite(task.distance[goals]).all()

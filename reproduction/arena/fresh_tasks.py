@@ -1,8 +1,8 @@
 """Ten further tasks, on which nothing is tuned: four of them are stochastic.
 
-Sizes, layouts, starts, keys and one-way doors are drawn from one committed seed, and so
-are the seeds of the runs. Both were committed before the code that is tested on them;
-settings are chosen on other maps and other seeds.
+Sizes, layouts, starts, keys and one-way doors are drawn from one seed. It and the seeds
+of the runs were committed before the first run on these tasks; settings are chosen on
+other maps and other seeds.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ ten of this file are deterministic; of those of `fresh_tasks` four are not.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -19,7 +18,6 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import dijkstra
 
 from eigenoptions._types import BoolArray, FloatArray, IndexArray
-from eigenoptions.discovery import discover
 from eigenoptions.envs import MazeEnv, from_env
 from eigenoptions.mdp import MDP, graph, maze, reachable
 from eigenoptions.mdp.chains import uniform_walk
@@ -167,24 +165,6 @@ def make_table_env(task: Task, goal: BoolArray | None = None) -> gym.Env[Any, An
     return gym.wrappers.TimeLimit(TableEnv(task, goal), task.limit)
 
 
-def measure_goal(
-    is_goal: BoolArray,
-    first_visit: NDArray[np.int64],
-    budget: int,
-    is_learned: bool,
-) -> dict[str, Any]:
-    """Return the steps until the first goal, or the budget, and whether it is learned.
-
-    `first_visit` is -1 where there was none.
-    """
-    visits = first_visit[is_goal & (first_visit >= 0)]
-    return {
-        "first_goal": int(visits.min(initial=budget)),
-        "learned": bool(is_learned),
-        "budget": budget,
-    }
-
-
 def measure_coverage(
     task: Task, first_visit: NDArray[np.int64], budget: int
 ) -> dict[str, float]:
@@ -202,15 +182,6 @@ def measure_coverage(
         is_seen = (visits >= 0) & (visits <= mark * budget)
         measured[f"seen {mark:g}"] = float(is_seen.mean())
     return measured
-
-
-@lru_cache(maxsize=20)
-def get_known_options(task: str) -> OptionSet:
-    """Return options of a task's table, by the library's defaults for environments."""
-    logging.getLogger("eigenoptions").setLevel(logging.ERROR)
-    options = discover(make_table_env(make_task(task)))
-    assert isinstance(options, OptionSet)
-    return options
 
 
 def make_two_keys() -> MDP:
