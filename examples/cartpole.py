@@ -53,7 +53,7 @@ eo.plots.save_figure(figure, "cartpole.svg")
 
 # The wrapped environment has two actions and six options.
 env = gym.make("CartPole-v1")
-env = eo.OptionsWrapper(env, options, gamma=0.95, max_duration=200)
+env = eo.OptionsWrapper(env, options, gamma=0.95, option_chance=0.1)
 _, info = env.reset(seed=0)
 mask = info["action_mask"].tolist()
 print("\nactions and options that may be chosen:", mask)

@@ -7,7 +7,6 @@ feature of them (`features.Cells`).
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,8 +25,6 @@ from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import TERMINATE, OptionSet
 from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.tuning import Exploration, tune_exploration
-
-logger = logging.getLogger("eigenoptions")
 
 
 def discover_cells(samples: Samples, request: Request) -> LinearOptionSet:
@@ -79,15 +76,7 @@ def tune_on_cells(
     n_walks : int, default=128
         Number of walks per setting.
     """
-    exploration = tune_exploration(
-        options.mdp, options, n_walks=n_walks, horizon=horizon
-    )
-    if exploration.option_chance == 0:
-        logger.warning(
-            "random walks through the cells see no more with options than without: "
-            "option_chance=0.05 uses them nevertheless"
-        )
-    return exploration
+    return tune_exploration(options.mdp, options, n_walks=n_walks, horizon=horizon)
 
 
 def tune_fitted(options: LinearOptionSet, samples: Samples) -> Exploration:
