@@ -714,3 +714,14 @@ def test_shaping_by_log_z_leads_to_a_distant_goal() -> None:
         "rooms:5x5", "Q-learning", "log-z", seed=0, steps=2_000, setting=0.05
     )
     assert result["first_arrival"] < 2_000
+
+
+def test_too_few_steps_and_a_single_action_are_warned_of(rng):
+    obs = rng.uniform(0, 5, (300, 2))
+    ahead = obs + np.array([0.4, 0.0])
+    data = (obs, np.zeros(300, dtype=int), ahead)
+    with pytest.warns(UserWarning, match="same action 0"):
+        eo.Planner(data)
+    few = (obs[:20], rng.integers(4, size=20), obs[:20] + 0.4)
+    with pytest.warns(UserWarning, match="20 steps"):
+        eo.Planner(few)

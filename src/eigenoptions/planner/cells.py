@@ -232,6 +232,7 @@ def make_cells(
             f"data must have at least 2 transitions, got {len(batch)}: record more "
             "steps"
         )
+    _warn_of_poor_data(batch)
     obs = check_vectors("obs", batch.obs)
     next_obs = check_vectors("next_obs", batch.next_obs, obs.shape[1])
     is_continuous = batch.action.ndim > 1 or batch.action.dtype.kind == "f"
@@ -271,6 +272,23 @@ def make_cells(
     _check_fit(cells)
     _warn_of_columns(report, cells)
     return cells
+
+
+def _warn_of_poor_data(batch: Transitions, min_steps: int = 100) -> None:
+    """Warn of too few steps for a table, and of a single action in all of them."""
+    if len(batch) < min_steps:
+        warnings.warn(
+            f"{len(batch)} steps show hardly any way: record some thousand, in which "
+            "places are visited more than once",
+            stacklevel=4,
+        )
+    if (batch.action == batch.action[0]).all():
+        shown = np.array2string(np.asarray(batch.action[0]), threshold=6)
+        warnings.warn(
+            f"all {len(batch)} steps have the same action {shown}: nothing can be "
+            "chosen; record steps of different actions",
+            stacklevel=4,
+        )
 
 
 def _find_nearest(
