@@ -32,9 +32,12 @@ HIGH = (0.6, 0.07)
 SPACE = Box(np.array(LOW, dtype=np.float32), np.array(HIGH, dtype=np.float32))
 
 
-# Encoders are trained: tests/test_deep.py.
+# Maps that are made from data: tests/test_deep.py and tests/test_cells.py.
+MADE_FROM_DATA = ("deep", "clusters", "cells")
+
+
 @pytest.mark.parametrize(
-    "name", [name for name in feature_maps.names() if name != "deep"]
+    "name", [name for name in feature_maps.names() if name not in MADE_FROM_DATA]
 )
 def test_to_dict_of_every_map_is_json(name: str) -> None:
     space = Discrete(5) if name == "one-hot" else SPACE
