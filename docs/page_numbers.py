@@ -171,13 +171,14 @@ STATEMENTS: list[tuple[str, str, Callable[[], Sequence[str]]]] = [
     ),
     (
         "README.md",
-        "| Q-learning in four rooms: mean return of 500 episodes, 4 eigenoptions "
+        "| the table: Q-learning in four rooms, mean return of 500 episodes, "
+        "4 eigenoptions "
         "| {} | {} |",
         lambda: [measure_learning(0), measure_learning(4)],
     ),
     (
         "README.md",
-        "| steps between two random cells of four rooms, 16 eigenoptions, "
+        "| the table: steps between two random cells of four rooms, 16 eigenoptions, "
         "one decision in twenty | {} | {} |",
         lambda: [
             measure_diffusion(FOUR_ROOMS),
@@ -186,13 +187,7 @@ STATEMENTS: list[tuple[str, str, Callable[[], Sequence[str]]]] = [
     ),
     (
         "README.md",
-        "average state of MiniGrid's four rooms, 32 eigenoptions, automatic setting "
-        "| {} | {} |",
-        lambda: read_exploration("FourRooms", 32)[:2],
-    ),
-    (
-        "README.md",
-        "OGBench PointMaze giant-stitch, no training ([how](docs/planner.md)) "
+        "in OGBench PointMaze giant-stitch, no training ([how](docs/planner.md)) "
         "| | {}% |",
         lambda: [read_ogbench("giant", "stitch")[0].removesuffix(".0")],
     ),
@@ -252,6 +247,17 @@ def read_first_visits(task: str, *ways: str) -> list[str]:
     return [f"{mean:,.0f}" for mean in means]
 
 
+def count_learned(agent: str, *ways: str) -> list[str]:
+    """Goals that a deep agent learned, and runs, as stored."""
+    rows = pd.read_csv(ROOT / "reproduction" / "arena" / "deep.csv")
+    rows = rows[rows.agent == agent]
+    numbers = []
+    for way in ways:
+        reached = rows[rows.way == way].reached
+        numbers += [str((reached >= 0.5).sum()), str(len(reached))]
+    return numbers
+
+
 def compare_with_counts() -> list[str]:
     """First visits of explore relative to both forms of the count bonus, as stored."""
     sys.path.insert(0, str(ROOT))
@@ -271,6 +277,22 @@ STATEMENTS += [
         "Q-learning with a count bonus and `explore` ([twenty tasks](docs/arena.md)) "
         "| {} | {} |",
         partial(read_first_visits, "FourRooms", "count bonus", "explore"),
+    ),
+    (
+        "README.md",
+        "eight tasks with 20 seeds, plain and explored first | {} of {} | {} of {} |",
+        partial(count_learned, "PyTorch DQN", "plain", "explore, way"),
+    ),
+    (
+        "README.md",
+        "the same with PPO, plain and cloned from what was explored "
+        "| {} of {} | {} of {} |",
+        partial(count_learned, "SB3 PPO", "plain", "explore, cloning"),
+    ),
+    (
+        "README.md",
+        "the way to the reward that `explore` found, reaches {} of the {} goals",
+        partial(count_learned, "no agent", "followed"),
     ),
     (
         "docs/explore.md",

@@ -36,6 +36,7 @@ from eigenoptions.agents.sb3 import (
     prefer_actions,
 )
 from eigenoptions.envs import MazeEnv, OptionsWrapper
+from eigenoptions.envs.wrapper import PrimitiveStep
 from tests import reference
 from tests.tables import make_options
 
@@ -542,6 +543,33 @@ def test_replay_buffer_refuses_steps_that_it_cannot_store(
             done=np.zeros(n_envs),
             infos=[info] * n_envs,
         )
+
+
+def test_steps_inside_options_are_stored_with_the_channels_first() -> None:
+    """As SB3 stores the images of decisions."""
+    image_space = gym.spaces.Box(0, 255, (3, 7, 5), np.uint8)
+    buffer = SMDPReplayBuffer(10, image_space, Discrete(3), device="cpu")
+    view = np.arange(105, dtype=np.uint8).reshape(7, 5, 3)
+    moved = view.transpose(2, 0, 1)[None]
+    step = PrimitiveStep(
+        obs=view,
+        action=1,
+        reward=0.5,
+        next_obs=view,
+        discount=0.9,
+        action_mask=np.ones(3, dtype=np.int8),
+    )
+    buffer.add(
+        obs=moved,
+        next_obs=moved,
+        action=np.array([2]),
+        reward=np.array([0.5]),
+        done=np.zeros(1),
+        infos=[{"steps": [step], "discount": 0.9}],
+    )
+    assert buffer.pos == 2
+    np.testing.assert_array_equal(buffer.observations[1], moved)
+    np.testing.assert_array_equal(buffer.next_observations[1], moved)
 
 
 @pytest.mark.parametrize("mode", ["call-and-return", "step"])

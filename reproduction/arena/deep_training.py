@@ -113,7 +113,7 @@ def find_options(
 ) -> OptionSet | None:
     """The options of a way, by the defaults of the library; None if it has none."""
     if way.options == "known":
-        return discover(kind.make(seed), seed=seed)
+        return discover(kind.make(seed))
     if found is None or not way.options:
         return None
     if way.options == "eigen":

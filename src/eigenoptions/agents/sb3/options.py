@@ -32,7 +32,7 @@ try:
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.buffers import ReplayBuffer, RolloutBuffer
     from stable_baselines3.common.callbacks import BaseCallback
-    from stable_baselines3.common.vec_env import VecNormalize
+    from stable_baselines3.common.vec_env import VecNormalize, VecTransposeImage
 except ModuleNotFoundError as missing:
     raise ModuleNotFoundError(
         f"eigenoptions.agents.sb3 needs {missing.name}: "
@@ -112,13 +112,24 @@ class SMDPReplayBuffer(ReplayBuffer):
             self.discounts[self.pos] = step.discount
             self.masks[self.pos] = step.action_mask
             super().add(
-                np.array([step.obs]),
-                np.array([step.next_obs]),
+                self._prepare_observation(step.obs),
+                self._prepare_observation(step.next_obs),
                 np.array([step.action]),
                 np.array([step.reward]),
                 step_done,
                 [{"TimeLimit.truncated": step_truncated}],
             )
+
+    def _prepare_observation(self, obs: Any) -> NDArray[Any]:
+        """Return an observation of the environment as a row that SB3 would store.
+
+        SB3 moves the channels of images to the front.
+        """
+        rows = np.array([obs])
+        is_moved = rows.ndim == 4 and rows.shape[1:] != self.obs_shape
+        if is_moved:
+            return VecTransposeImage.transpose_image(rows)
+        return rows
 
     def _get_samples(  # type: ignore[override]
         self, batch_inds: NDArray[Any], env: VecNormalize | None = None
