@@ -186,11 +186,12 @@ def _run_in_processes(
             del waiting[i]
             yield i, result
     except BrokenProcessPool as error:
-        # Jobs are handed out in order, so the first ones without a result were running.
-        candidates = list(waiting.items())[:workers]
+        # Jobs are handed out in order, twice as many as there are workers. Results that
+        # were on their way are lost with the worker, so it may have run any of these.
+        candidates = list(waiting.items())[: 2 * workers]
         running = "; ".join(f"job {i}: {_shorten(job)}" for i, job in candidates)
         raise ChildProcessError(
-            f"a worker was killed (out of memory?) while it ran {running}"
+            f"a worker was killed (out of memory?) while it ran one of {running}"
         ) from error
     finally:
         # Joblib warns if it is closed before all results were read, as after an error.
