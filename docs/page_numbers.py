@@ -280,7 +280,8 @@ STATEMENTS += [
     ),
     (
         "README.md",
-        "eight tasks with 20 seeds, plain and explored first | {} of {} | {} of {} |",
+        "eight tasks with 20 seeds, plain, and explored first with the way to the "
+        "reward as an option | {} of {} | {} of {} |",
         partial(count_learned, "PyTorch DQN", "plain", "explore, way"),
     ),
     (
