@@ -131,19 +131,7 @@ def fit(
     future, has_settled = _raise_values(
         regressions, gain, limit, gamma, extent / 1000, iterations
     )
-    if not has_settled.all():
-        labels = [purpose.label for purpose in options.purposes]
-        unsettled = [labels[i] for i in np.flatnonzero(~has_settled)]
-        logger.warning(
-            "the values of %d of %d options (%s) still rise after %d iterations: give "
-            "iterations=%d, or a larger ridge= than %g",
-            len(unsettled),
-            len(labels),
-            ", ".join(unsettled[:3]),
-            iterations,
-            4 * iterations,
-            ridge,
-        )
+    _warn_of_unsettled(options.purposes, has_settled, iterations, ridge)
 
     weights = regressions.solve(gain + gamma * future)
     mean = weights.mean(axis=1)  # (p, A, m)
@@ -159,6 +147,27 @@ def fit(
             **(provenance or {}),
         },
     )
+
+
+def _warn_of_unsettled(
+    purposes: Sequence[Purpose],
+    has_settled: BoolArray,
+    iterations: int,
+    ridge: float,
+) -> None:
+    """Warn of the options whose values still rise."""
+    unsettled = [purposes[i].label for i in np.flatnonzero(~has_settled).tolist()]
+    if unsettled:
+        logger.warning(
+            "the values of %d of %d options (%s) still rise after %d iterations: give "
+            "iterations=%d, or a larger ridge= than %g",
+            len(unsettled),
+            len(purposes),
+            ", ".join(unsettled[:3]),
+            iterations,
+            4 * iterations,
+            ridge,
+        )
 
 
 def _check_actions(action: Any, n_actions: int | None) -> int:

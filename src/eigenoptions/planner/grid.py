@@ -48,10 +48,14 @@ class Grid:
                 "larger one"
             )
         self._n_cells = n_cells.astype(np.int64)
-        self._strides = np.cumprod([1, *self._n_cells[:0:-1]])[::-1]
+        # One integer per cell, as digits make a number: the last coordinate counts
+        # ones, the one before it counts rows of the last, and so on.
+        lengths_from_last = self._n_cells[:0:-1]
+        self._strides = np.cumprod([1, *lengths_from_last])[::-1]
 
         self.keys = np.unique(self._key(self.cell(points)))
-        self.corners = self.keys[:, None] // self._strides % self._n_cells - 2
+        digits = self.keys[:, None] // self._strides % self._n_cells
+        self.corners = digits - 2
         self.number = {
             tuple(corner): number for number, corner in enumerate(self.corners.tolist())
         }
@@ -110,9 +114,9 @@ def check_vectors(name: str, array: Any, width: int | None = None) -> FloatArray
     """Rows of finite floats, of a given width where there is one."""
     vectors = np.asarray(check_real(name, array), dtype=np.float64)
     if vectors.ndim != 2 or width not in (None, vectors.shape[1]):
+        expected = "d" if width is None else str(width)
         raise ValueError(
-            f"{name} must have shape (N, {width or 'd'}), got {vectors.shape}: "
-            "flatten each"
+            f"{name} must have shape (N, {expected}), got {vectors.shape}: flatten each"
         )
     bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if len(bad):
