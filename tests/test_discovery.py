@@ -376,3 +376,21 @@ def test_every_file_of_methods_registers_one():
     assert len(eo.methods()) == len(
         [file for file in folder.glob("*.py") if file.stem != "__init__"]
     )
+
+
+def test_seed_of_discover_is_that_of_the_layout():
+    name = "minigrid:MiniGrid-FourRooms-v0"
+    options = discover(name, 2, seed=3)
+    searched = eo.from_env(name, seed=3)
+    assert options.mdp.recognition["seed"] == 3
+    assert options.mdp.states == searched.states
+    assert options.mdp.states != discover(name, 2).mdp.states
+
+    by_place = discover(name, 2, key="pose", seed=3, steps=200)
+    assert by_place.provenance["source"] == "explored"
+
+
+@pytest.mark.parametrize("source", ["four-rooms", "CartPole-v1", [(0, 1, 1)]])
+def test_seed_is_refused_where_no_layout_depends_on_it(source):
+    with pytest.raises(ValueError, match="rng="):
+        discover(source, 2, seed=3)

@@ -31,6 +31,7 @@ def discover(
     *,
     gamma: float | None = ...,
     key: str | Key | None = ...,
+    seed: int | None = ...,
     **settings: Any,
 ) -> OptionSet: ...
 @overload
@@ -41,6 +42,7 @@ def discover(
     *,
     gamma: float | None = ...,
     key: str | Key | None = ...,
+    seed: int | None = ...,
     **settings: Any,
 ) -> OptionSet | LinearOptionSet: ...
 @shows_progress
@@ -51,6 +53,7 @@ def discover(
     *,
     gamma: float | None = None,
     key: str | Key | None = None,
+    seed: int | None = None,
     rng: Randomness = 0,
     progress: ProgressArgument = None,
     **settings: Any,
@@ -92,8 +95,11 @@ def discover(
         ``key(env.unwrapped, obs)`` to something hashable (the agent's place, say), or a
         name that `explore` knows (``"observation"``, ``"pose"``). Under it dynamics may
         be random. The environment is explored for `steps` (20,000) in the layout of
-        seed 0. Options belong to the key: they run in every layout in which it means
+        `seed`. Options belong to the key: they run in every layout in which it means
         the same, where it has been seen.
+    seed : int, default=None
+        Seed of the environment's reset, on which MiniGrid's layout depends. None: 0, as
+        in `FixedSeed`. A sampled environment has no layout of its own, and refuses it.
     rng : int or Generator, default=0
         Draws samples, generated mazes, and what the method draws.
     progress : bool or callable, default=None
@@ -120,16 +126,19 @@ def discover(
     progress = check_progress(progress)
     if n_options is not None:
         n_options = check_int("n_options", n_options)
+    if seed is not None:
+        seed = check_int("seed", seed, 0)
     request = Request(
         method=get_method(method),
         n_options=n_options,
         gamma=gamma,
+        seed=seed,
         rng=rng,
         progress=progress,
         settings=settings,
     )
     wants_table = not ("steps" in settings or "features" in settings) and key is None
-    if isinstance(source, MDP) and wants_table:
+    if isinstance(source, MDP) and wants_table and seed is None:
         return discover_table(source, request, {"source": "table"})
 
     # Imported here: environments take a tenth of a second, and an MDP needs none.

@@ -63,6 +63,8 @@ def read_source(source: Any, request: Request) -> ReadSource:
         source = maze(source, rng=request.rng)
     if is_graph(source):
         source = from_graph(source)
+    if request.seed is not None:
+        _check_has_reset(source)
 
     # What is a table already, unless the caller wants samples.
     wants_samples = "steps" in request.settings or "features" in request.settings
@@ -83,11 +85,25 @@ def read_source(source: Any, request: Request) -> ReadSource:
         return ReadSource(samples, "samples", request, is_environment=False)
 
     if not wants_samples:
-        table = read_environment(source, request.progress)
+        table = read_environment(source, request.progress, seed=request.seed or 0)
         if table is not None:
             mdp, kind = table
             return ReadSource(mdp, kind, request, is_environment=True)
+    if request.seed is not None:
+        raise ValueError(
+            "seed= is that of a layout, but samples begin in many: leave it out (rng= "
+            "draws the samples), or give key= or FixedSeed(env, seed)"
+        )
     return _sample_source(source, request)
+
+
+def _check_has_reset(source: Any) -> None:
+    """Raise ValueError for a source whose reset nobody can seed."""
+    if isinstance(source, MDP | Found) or not _is_environment(source):
+        raise ValueError(
+            f"seed= is that of an environment's reset, and {type(source).__name__} has "
+            "none: rng= draws what is random here"
+        )
 
 
 def _is_environment(source: Any) -> bool:
@@ -103,6 +119,8 @@ def explore_source(source: Any, key: str | Key, request: Request) -> ReadSource:
         raise ValueError(
             f"{source!r} has a key already: leave out key, or give the environment"
         )
+    if request.seed is not None:
+        _check_has_reset(source)
     is_single = _is_environment(source) and not hasattr(source, "num_envs")
     if not is_single:
         raise ValueError(
@@ -114,7 +132,12 @@ def explore_source(source: Any, key: str | Key, request: Request) -> ReadSource:
 
     exploring, request = _take_settings(request, ("steps",))
     found = explore_key(
-        source, key, rng=request.rng, progress=request.progress, **exploring
+        source,
+        key,
+        seed=request.seed or 0,
+        rng=request.rng,
+        progress=request.progress,
+        **exploring,
     )
     return ReadSource(found, "explored", request, is_environment=True)
 
@@ -124,6 +147,7 @@ def explore_key(
     key: str | Key,
     *,
     steps: int = 20_000,
+    seed: int = 0,
     rng: Randomness = 0,
     progress: Progress | None = None,
     check_every: int = 100,
@@ -138,7 +162,7 @@ def explore_key(
         How its states are recognised.
     steps : int, default=20000
         Most steps.
-    rng : int or Generator, default=0
+    seed, rng
         As in `explore`.
     progress : callable, default=None
         Called as ``progress(done, steps)``.
@@ -146,7 +170,7 @@ def explore_key(
         Steps after which it is asked whether all is known.
     """
     steps = check_int("steps", steps)
-    explorer = Explorer(env, key=key, rng=rng)
+    explorer = Explorer(env, key=key, seed=seed, rng=rng)
     with nullcontext() if explorer.env is env else closing(explorer.env):
         for step in range(1, steps + 1):
             explorer.step()
@@ -211,7 +235,10 @@ def is_environment_id(source: str | Path) -> bool:
 
 
 def read_environment(
-    source: Any, progress: Progress | None = None, max_states: int = 20_000
+    source: Any,
+    progress: Progress | None = None,
+    max_states: int = 20_000,
+    seed: int = 0,
 ) -> tuple[MDP, str] | None:
     """The MDP of a finite environment; None for an environment to be sampled.
 
@@ -228,6 +255,8 @@ def read_environment(
         Called with the numbers of states expanded and found.
     max_states : int, default=20000
         Most states of a search.
+    seed : int, default=0
+        Seed of the reset before the search.
 
     Returns
     -------
@@ -246,13 +275,13 @@ def read_environment(
             kind = "table"
         else:
             kind = "explored"
-            mdp = _search_states(env, n_actions, name, progress, max_states)
+            mdp = _search_states(env, n_actions, name, progress, max_states, seed)
         if mdp is None:
             return None
 
         layout = ""
         if (mdp.recognition or {}).get("layout"):
-            layout = ", the layout of seed 0"
+            layout = f", the layout of seed {seed}"
         logger.info(
             "%s: %d states (%s%s); give steps= to sample it",
             name,
@@ -264,7 +293,12 @@ def read_environment(
 
 
 def _search_states(
-    env: Any, n_actions: int, name: str, progress: Progress | None, max_states: int
+    env: Any,
+    n_actions: int,
+    name: str,
+    progress: Progress | None,
+    max_states: int,
+    seed: int,
 ) -> MDP | None:
     """The MDP of a search, or the part that was found; None if it is to be sampled."""
     space = find_sampled_space(env.observation_space)
@@ -272,7 +306,9 @@ def _search_states(
         problem = ValueError("observations are continuous")
         searched = SearchResult(mdp=None, problem=problem)
     else:
-        searched = try_search(env, n_actions, max_states=max_states, progress=progress)
+        searched = try_search(
+            env, n_actions, max_states=max_states, progress=progress, seed=seed
+        )
     if searched.problem is None:
         return searched.mdp
 
@@ -289,7 +325,7 @@ def _search_states(
 
     # There are too many states. Take the part that `explore` finds in as many steps.
     n_steps = max_states
-    part = explore(env, n_steps, progress=progress).mdp
+    part = explore(env, n_steps, seed=seed, progress=progress).mdp
     logger.warning(
         "%s has more than %d states: options are of the %d that explore found in %d "
         "steps; found = explore(env, steps) and discover(found) take more",

@@ -32,6 +32,7 @@ class Request:
     method: Method
     n_options: int | None = None
     gamma: float | None = None
+    seed: int | None = None
     rng: Randomness = 0
     progress: Progress | None = None
     settings: dict[str, Any] = field(default_factory=dict)

@@ -244,6 +244,7 @@ def try_search(
     *,
     max_states: int,
     progress: Progress | None = None,
+    seed: int = 0,
 ) -> SearchResult:
     """Search the states of an environment as `search_env`; return a problem as a value.
 
@@ -252,7 +253,9 @@ def try_search(
     (`mdp_from_table`).
     """
     try:
-        mdp = search_env(env, n_actions, max_states=max_states, progress=progress)
+        mdp = search_env(
+            env, n_actions, max_states=max_states, progress=progress, seed=seed
+        )
     except ValueError as error:
         # Ours, or the environment's own: a copy may fail where the original works.
         return SearchResult(None, error)
