@@ -43,17 +43,6 @@ def measure_diffusion_as_paper(n_options: int) -> str:
     )
 
 
-def measure_learning(n_options: int) -> str:
-    """Mean evaluation return of Q-learning in four rooms, as in the paper.
-
-    100 runs of 500 episodes.
-    """
-    mdp = eo.maze("four-rooms")
-    options = eo.discover(mdp, n_options) if n_options else None
-    record = eo.q_learning(mdp, options)
-    return f"{record.returns.mean():.2f}"
-
-
 def compare_slow_features() -> list[str]:
     """Compare eigenpurposes and slow features: cosines and diffusion times.
 
@@ -168,13 +157,6 @@ STATEMENTS: list[tuple[str, str, Callable[[], Sequence[str]]]] = [
         "KeyCorridorS5R3 ({}), {} of ObstructedMaze-1Q ({}) and {} of UnlockPickup "
         "({}).",
         read_seen,
-    ),
-    (
-        "README.md",
-        "| the table: Q-learning in four rooms, mean return of 500 episodes, "
-        "4 eigenoptions "
-        "| {} | {} |",
-        lambda: [measure_learning(0), measure_learning(4)],
     ),
     (
         "README.md",
