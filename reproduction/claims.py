@@ -10,19 +10,48 @@ A claim is a function of the tables of its experiment, with the sentence above i
             measured=list_rows("{domain}: {of_these_stay} of ...", domains),
             evidence="Every action of every state whose target is a wall ...",
         )
+
+A finding may have `readings`: the same tests under other readings of the paper (see
+`readings`). The claim is on the edge where one of them gives another verdict.
+
+A `demonstration` shows what a sentence means where no result could contradict it. It is
+no claim, and has no verdict.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
 
 from reproduction.lab import Data
+from reproduction.readings import MAIN, READINGS
 
 VERDICTS = ("holds", "partly", "does not hold", "not decided")
+
+# Whether each test is passed; None where the sample is too small to decide.
+Tests = Sequence[bool | None]
+
+
+def judge_tests(tests: Tests) -> str:
+    """Whether all tests are passed, some or none, or whether that is open.
+
+    >>> [judge_tests(tests) for tests in ([True], [True, False], [False], [True, None])]
+    ['holds', 'partly', 'does not hold', 'not decided']
+    """
+    decided = [test for test in tests if test is not None]
+    some_pass = any(decided)
+    some_fail = not all(decided)
+
+    if some_pass and some_fail:
+        return "partly"
+    if len(decided) < len(tests) or not decided:
+        return "not decided"
+    if some_pass:
+        return "holds"
+    return "does not hold"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,51 +61,63 @@ class Finding:
     Attributes
     ----------
     tests : sequence of bool or None
-        Whether each test is passed; None where the sample is too small to decide.
+        Whether each test is passed, under the main reading; None where the sample is
+        too small to decide.
     measured : str
         The result in one line.
     evidence : str, default=""
         How it was measured, and what explains a difference.
     lesson : str, default=""
         One sentence for readers if the claim does not hold.
-    edge : str, default=""
-        Why the verdict is on the edge: the reading, seed, margin or number of runs
-        under which it turns.
+    readings : mapping, default={}
+        The tests under other readings of the paper, by the names of `READINGS`.
     table : DataFrame, optional
         The numbers behind the result.
 
     Examples
     --------
-    >>> Finding(tests=[2 % 2 == 0], measured="2 mod 2 = 0").verdict
-    'holds'
+    >>> steps = {"main": 24.5, "k + 1 steps": 27.4}
+    >>> finding = Finding(
+    ...     tests=[steps["main"] < 25],
+    ...     readings={"k + 1 steps": [steps["k + 1 steps"] < 25]},
+    ...     measured="24.5 steps",
+    ... )
+    >>> finding.verdict, finding.edge
+    ('holds', True)
+    >>> finding.verdicts
+    {'main': 'holds', 'k + 1 steps': 'does not hold'}
     """
 
-    tests: Sequence[bool | None]
+    tests: Tests
     measured: str
     evidence: str = ""
     lesson: str = ""
-    edge: str = ""
+    readings: Mapping[str, Tests] = field(default_factory=dict)
     table: pd.DataFrame | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.readings:
+            if name not in READINGS or name == MAIN:
+                raise ValueError(
+                    f"no other reading is called {name!r}: add it to "
+                    "reproduction/readings.py"
+                )
 
     @property
     def verdict(self) -> str:
-        """Whether all tests are passed, some or none, or whether that is open.
+        """The verdict under the main reading."""
+        return judge_tests(self.tests)
 
-        >>> cases = ([True], [True, False], [False], [True, None])
-        >>> [Finding(tests=tests, measured="").verdict for tests in cases]
-        ['holds', 'partly', 'does not hold', 'not decided']
-        """
-        decided = [test for test in self.tests if test is not None]
-        some_pass = any(decided)
-        some_fail = not all(decided)
+    @property
+    def verdicts(self) -> dict[str, str]:
+        """The verdict under each reading that applies, the main one first."""
+        others = {name: judge_tests(tests) for name, tests in self.readings.items()}
+        return {MAIN: self.verdict, **others}
 
-        if some_pass and some_fail:
-            return "partly"
-        if len(decided) < len(self.tests) or not decided:
-            return "not decided"
-        if some_pass:
-            return "holds"
-        return "does not hold"
+    @property
+    def edge(self) -> bool:
+        """Whether some reading gives another verdict than the main one."""
+        return any(verdict != self.verdict for verdict in self.verdicts.values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,12 +135,15 @@ class Claim(Finding):
         statement that the paper does not make.
     title : str, default=""
         A few words; those of the id by default.
+    is_demonstration : bool, default=False
+        Whether no result could contradict the sentence, so that it has no verdict.
     """
 
     id: str
     sentence: str
     section: str
     title: str = ""
+    is_demonstration: bool = False
 
 
 @dataclass(frozen=True)
@@ -110,6 +154,7 @@ class Statement:
     sentence: str
     section: str
     find: Callable[[Data], Finding]
+    is_demonstration: bool = False
 
     def judge(self, data: Data, section: str) -> Claim:
         """The claim as the data decide it; `section` is that of its experiment."""
@@ -118,6 +163,7 @@ class Statement:
             id=self.id,
             sentence=self.sentence,
             section=self.section or section,
+            is_demonstration=self.is_demonstration,
         )
 
 
@@ -151,8 +197,37 @@ def claim(
     return register
 
 
+def demonstration(
+    id: str, sentence: str, *, section: str = ""
+) -> Callable[[Callable[[Data], Finding]], Statement]:
+    """Make a function show a sentence that no result could contradict.
+
+    The arguments are those of `claim`. The sentence is true by construction, or follows
+    from definitions in one line; the report shows it, and does not count it.
+
+    Examples
+    --------
+    >>> @demonstration("rows-sum-to-one", "Probabilities sum to 1.")
+    ... def sum_to_one(data):
+    ...     return Finding(tests=[True], measured="largest difference 0")
+    >>> sum_to_one.judge({}, "4.3").is_demonstration
+    True
+    """
+
+    def register(find: Callable[[Data], Finding]) -> Statement:
+        return Statement(id, sentence, section, find, is_demonstration=True)
+
+    return register
+
+
 def make_claim(
-    finding: Finding, *, id: str, sentence: str, section: str, title: str = ""
+    finding: Finding,
+    *,
+    id: str,
+    sentence: str,
+    section: str,
+    title: str = "",
+    is_demonstration: bool = False,
 ) -> Claim:
     """Put a sentence beside what was found about it."""
     return Claim(
@@ -160,11 +235,12 @@ def make_claim(
         sentence=sentence,
         section=section,
         title=title,
+        is_demonstration=is_demonstration,
         tests=finding.tests,
         measured=finding.measured,
         evidence=finding.evidence,
         lesson=finding.lesson,
-        edge=finding.edge,
+        readings=finding.readings,
         table=finding.table,
     )
 

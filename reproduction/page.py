@@ -22,6 +22,7 @@ from eigenoptions.options.files import write_atomically
 from reproduction import thresholds
 from reproduction.claims import VERDICTS, Claim
 from reproduction.experiment import Block
+from reproduction.readings import READINGS
 
 HERE = Path(__file__).parent
 
@@ -40,6 +41,8 @@ class Section:
         Paragraphs, tables, figures or markup.
     claims : sequence of Claim
         The claims that the section judges.
+    demonstrations : sequence of Claim
+        What the section shows without a verdict.
     folded : mapping
         Further blocks, which the reader may unfold, by their summary.
     """
@@ -49,6 +52,7 @@ class Section:
     text: str = ""
     shown: Sequence[Block] = ()
     claims: Sequence[Claim] = ()
+    demonstrations: Sequence[Claim] = ()
     folded: Mapping[str, Sequence[Block]] = field(default_factory=dict)
 
 
@@ -69,7 +73,7 @@ def write_page(
     title : str
         Title of the page.
     sections : sequence of Section
-        The sections; a list of all their claims, by section of the paper, comes first.
+        The sections; a list of all their claims, by section of the paper, follows.
     header : str, default=""
         Markup below the title.
     rules : bool, default=False
@@ -100,6 +104,7 @@ def render_macro(part: str, **values: Any) -> Markup:
     environment.globals |= {
         **limits,
         "VERDICTS": VERDICTS,
+        "READINGS": READINGS,
         "name_place": name_place,
         "list_versions": list_versions,
         "show_block": show_block,

@@ -34,6 +34,7 @@ from reproduction.page import (
     show_block,
     write_page,
 )
+from reproduction.readings import READINGS
 
 HERE = Path(__file__).parent
 
@@ -143,11 +144,17 @@ def write_report(
         claim.id: {
             "section": claim.section,
             "verdict": claim.verdict,
-            "on_the_edge": bool(claim.edge),
+            "edge": claim.edge,
+            "readings": claim.verdicts,
             "measured": claim.measured,
         }
         for chapter in chapters
         for claim in chapter.section.claims
+    }
+    shown = {
+        claim.id: {"section": claim.section, "measured": claim.measured}
+        for chapter in chapters
+        for claim in chapter.section.demonstrations
     }
     results = {
         "tables": summary["tables"],
@@ -156,6 +163,7 @@ def write_report(
         "minutes": summary["minutes"],
         "quick": lab.quick,
         "claims": verdicts,
+        "demonstrations": shown,
     }
     text = json.dumps(results, indent=1, ensure_ascii=False)
     write_atomically(folder / "results.json", text.encode())
@@ -195,17 +203,36 @@ def summarize(chapters: Sequence[Chapter]) -> dict[str, Any]:
         "games": count_verdicts(games),
         "failed": [claim for claim in judged if claim.verdict == "does not hold"],
         "edges": [claim for claim in judged if claim.edge],
+        "readings": tabulate_readings(judged),
         "story": upheld >= STORY,
         "numbers": [chapter.headline for chapter in chapters if chapter.headline],
         "minutes": round(seconds / 60, 2),
     }
 
 
+def tabulate_readings(claims: Sequence[Claim]) -> dict[str, Any]:
+    """What the table of claims and readings shows.
+
+    Claims to which several readings apply are its rows, in two halves that stand side
+    by side where there is room; ``single`` are the others. ``names`` are the readings
+    that apply to some claim.
+    """
+    several = [claim for claim in claims if claim.readings]
+    used = {name for claim in several for name in claim.verdicts}
+    middle = (len(several) + 1) // 2
+    return {
+        "names": [name for name in READINGS if name in used],
+        "halves": [half for half in (several[:middle], several[middle:]) if half],
+        "single": [claim for claim in claims if not claim.readings],
+    }
+
+
 def print_claims(claims: Sequence[Claim]) -> None:
     """Print a table of claims, and how many have each verdict."""
-    table = Table("verdict", "claim", "measured", box=None, padding=(0, 2, 0, 0))
+    table = Table("verdict", "", "claim", "measured", box=None, padding=(0, 2, 0, 0))
     for claim in claims:
-        table.add_row(claim.verdict, claim.id, Text(claim.measured))
+        edge = "on the edge" if claim.edge else ""
+        table.add_row(claim.verdict, edge, claim.id, Text(claim.measured))
 
     console = Console(soft_wrap=not sys.stdout.isatty())
     console.print(table)
@@ -244,7 +271,8 @@ def make_section(outcome: Outcome) -> Section:
         title=title,
         text=Markup("<b>{}:</b> {}").format(source, experiment.shows),
         shown=[show_block(block, title) for block in shown],
-        claims=outcome.claims,
+        claims=[claim for claim in outcome.claims if not claim.is_demonstration],
+        demonstrations=[claim for claim in outcome.claims if claim.is_demonstration],
         folded={
             summary: [show_block(block, f"{title}, {summary}") for block in blocks]
             for summary, blocks in folded.items()

@@ -27,7 +27,7 @@ from reproduction import __main__ as command
 from reproduction import lab as laboratory
 from reproduction import report as reports
 from reproduction import thresholds
-from reproduction.claims import VERDICTS, Claim
+from reproduction.claims import VERDICTS, Claim, Finding
 from reproduction.experiment import list_experiments, load_experiment
 from reproduction.experiments import (
     ablations,
@@ -40,6 +40,7 @@ from reproduction.experiments import (
 )
 from reproduction.lab import Lab, open_lab
 from reproduction.page import Section, write_page
+from reproduction.readings import FINAL
 from reproduction.report import Outcome, write_chapter, write_report
 from reproduction.runs.learning import learn
 from reproduction.runs.options import make_eigenoptions
@@ -261,10 +262,28 @@ def test_claims_follow_from_the_csv_files(report):
         for claim, judged in zip(outcome.claims, again, strict=True):
             found = (judged.id, judged.verdict, judged.measured)
             assert found == (claim.id, claim.verdict, claim.measured)
-            assert listed[claim.id]["verdict"] == claim.verdict
-            assert listed[claim.id]["measured"] == claim.measured
-        n_claims += len(again)
+            if claim.is_demonstration:
+                assert claim.id not in listed
+                continue
+            entry = listed[claim.id]
+            assert entry["verdict"] == claim.verdict
+            assert entry["measured"] == claim.measured
+            assert entry["readings"] == judged.verdicts
+            assert entry["readings"]["main"] == claim.verdict
+            is_unanimous = set(entry["readings"].values()) == {claim.verdict}
+            assert entry["edge"] != is_unanimous
+            n_claims += 1
     assert len(listed) == n_claims
+
+
+def test_edge_follows_from_the_readings():
+    agreeing = Finding(tests=[True], readings={FINAL: [True, True]}, measured="")
+    assert not agreeing.edge
+    turning = Finding(tests=[True], readings={FINAL: [True, False]}, measured="")
+    assert turning.edge
+    assert turning.verdicts == {"main": "holds", FINAL: "partly"}
+    with pytest.raises(ValueError, match="readings"):
+        Finding(tests=[True], readings={"by eye": [True]}, measured="")
 
 
 def test_page_escapes_text_and_shows_tables(tmp_path):

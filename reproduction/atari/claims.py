@@ -27,6 +27,7 @@ from reproduction.atari.measures import (
 from reproduction.claims import Claim, Finding, make_claim
 from reproduction.experiment import Block
 from reproduction.lab import Data
+from reproduction.readings import OTHER_MARGIN
 
 # Collections that refute, or show a difference: one has a single set of starts and a
 # single basis.
@@ -91,11 +92,12 @@ def judge_intent(data: Data) -> Finding:
     dwell = main.groupby("kind").dwell.mean()
 
     is_above = level.better or level.above()
-    edge = ""
-    if level.better and not level.above():
-        edge = "The agreement is above 0, but by little."
+    is_more_than_random = is_more(agrees, enough)
     return Finding(
-        tests=[is_above if enough else None, is_more(agrees, enough)],
+        tests=[is_above if enough else None, is_more_than_random],
+        readings={
+            OTHER_MARGIN: [level.above() if enough else None, is_more_than_random]
+        },
         measured=f"agreement across starts {level}, random directions "
         f"{random_level.mean:+.3f}",
         evidence="Two tests: from two starts an option's places are near each other "
@@ -106,7 +108,6 @@ def judge_intent(data: Data) -> Finding:
         f"{dwell['walk']:.0%}.",
         lesson="Options stop somewhere because a myopic agent gets stuck; options of "
         "random directions do so as well.",
-        edge=edge,
     )
 
 

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from reproduction.claims import Finding, at_least, claim, list_items
 from reproduction.drawing import add_legend, draw_learning, make_graphs, shade_lines
 from reproduction.lab import Data, Jobs, Results
+from reproduction.readings import OTHER_MARGIN
 from reproduction.runs.learning import (
     COUNTS,
     EPISODES,
@@ -23,7 +24,7 @@ from reproduction.runs.learning import (
 )
 from reproduction.runs.options import ANGLES, limit_counts
 from reproduction.statistics import Difference, compare_means
-from reproduction.thresholds import FEW, MARGIN, ROBUST
+from reproduction.thresholds import FEW, ROBUST
 
 SECTION = "4.3"
 ORDER = 80
@@ -178,14 +179,9 @@ def learn_best_with_64_options(data: Data) -> Finding:
                 n, lead = _find_lead(runs, measure)
                 leads[f"{words}, {domain}: {n} options minus 64"] = lead
 
-    edge = ""
-    if not any(lead.above() for lead in leads.values()):
-        edge = (
-            f"No lead is as large as {MARGIN:g}, a difference that matters: by that "
-            "margin all of this is a tie."
-        )
     return Finding(
         tests=[not lead.better for lead in leads.values()],
+        readings={OTHER_MARGIN: [not lead.above() for lead in leads.values()]},
         measured="; ".join(f"{words} {lead}" for words, lead in leads.items()),
         evidence="Final performance, of which the paper speaks, is the return of the "
         "last tenth of the episodes; the area under the curve is that of all of them. "
@@ -194,7 +190,6 @@ def learn_best_with_64_options(data: Data) -> Finding:
         lesson="4 to 16 options learn faster in this task, whose goal is a corner "
         "where the first options end; over all goals 32 to 128 options are a plateau "
         "without a best number.",
-        edge=edge,
         table=_tabulate_counts(_average_returns(data), "area under the curve"),
     )
 

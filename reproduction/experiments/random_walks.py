@@ -23,6 +23,7 @@ from eigenoptions.plots import draw_values
 from reproduction.claims import Finding, claim, list_items, list_rows
 from reproduction.drawing import make_maps
 from reproduction.lab import Data, Job, Jobs, Results
+from reproduction.readings import LAXER, STRICTER
 from reproduction.runs.options import MAZES, limit_counts, make_options
 from reproduction.statistics import compare_means
 from reproduction.thresholds import FEW, SKEWED, STRONG, UNLIKELY
@@ -293,21 +294,17 @@ def imply_coverage(data: Data) -> Finding:
 )
 def skew_time(data: Data) -> Finding:
     shares = _find_effective_shares(data)
-    close = shares.index[(shares.few - SKEWED).abs() < 0.02]
-    edge = ""
-    if len(close):
-        edge = (
-            f"The limit of {SKEWED:.0%} is ours, and {' and '.join(close)} is within "
-            "2% of it."
-        )
     return Finding(
         tests=list(shares.few <= SKEWED),
+        readings={
+            STRICTER: list(shares.few <= SKEWED - 0.1),
+            LAXER: list(shares.few <= SKEWED + 0.05),
+        },
         measured=f"effective share of the states with {FEW} options: "
         + list_rows("{domain} {few:.0%}", shares),
         evidence="The effective share (the exponential of the entropy over the number "
         "of states) is 100% if all states are visited equally often, as with primitive "
         f"actions. With a few options it must be at most {SKEWED:.0%}.",
-        edge=edge,
     )
 
 

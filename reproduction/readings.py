@@ -1,0 +1,68 @@
+"""Readings of the paper: each claim is judged under all of them that apply to it.
+
+The first is the main one, which the verdict of a claim is. It is the closest to the
+paper's words: options cost as many steps as they have moves, e1 counts, the Laplacian
+is the normalized one, options run until they terminate, and learning is judged by the
+whole curve of Figure 7, which depicts "after learning for a given number of episodes,
+the agents' final performance".
+
+Where a reading gives another verdict, the claim is on the edge. That is computed (see
+`claims.Finding.edge`) and never written by hand.
+"""
+
+from __future__ import annotations
+
+MAIN = "main"
+
+# Learning.
+FINAL = "final performance"
+OTHER_MARGIN = "other margin"
+PUBLISHED_LEARNER = "published learner"
+
+# Options and the steps that they cost.
+EXTRA_STEP = "k + 1 steps"
+WITHOUT_E1 = "e1 left out"
+COMBINATORIAL = "combinatorial"
+LOW_DISCOUNT = "discount 0.5"
+HIGH_DISCOUNT = "discount 0.99"
+OUR_BASIS = "our basis turned"
+AUTHORS_BASIS = "authors' basis"
+RANDOM_BASES = ("random basis 1", "random basis 2", "random basis 3")
+WALLS = "walls as states"
+BOTTLENECKS = "other bottlenecks"
+
+# Limits of ours for the paper's words of degree.
+STRICTER = "stricter limit"
+LAXER = "laxer limit"
+
+# Games.
+ARGMAX = "literal argmax"
+AUTHORS_STARTS = "authors' starts"
+PUBLISHED_PROGRAM = "published program"
+
+# What each reading means, in the order of the report's table.
+READINGS = {
+    MAIN: "the reading closest to the paper's words",
+    FINAL: "learning is judged by the last tenth of the episodes instead of all",
+    OTHER_MARGIN: "any difference beyond noise counts, instead of one that matters "
+    "(0.05), or the other way round",
+    PUBLISHED_LEARNER: "the learner of the published program, whose options last two "
+    "steps, with its labels",
+    EXTRA_STEP: "an option of k moves costs k + 1 steps, as in the published program",
+    WITHOUT_E1: "the options of eigenvalue zero do not count",
+    COMBINATORIAL: "the combinatorial Laplacian instead of the normalized one",
+    LOW_DISCOUNT: "options are solved with the discount 0.5 instead of 0.9",
+    HIGH_DISCOUNT: "options are solved with the discount 0.99 instead of 0.9",
+    OUR_BASIS: "the basis of repeated eigenvalues turned by 45 degrees",
+    AUTHORS_BASIS: "the basis of repeated eigenvalues that the published program finds",
+    **{name: "a random basis of repeated eigenvalues" for name in RANDOM_BASES},
+    WALLS: "the Laplacian of the published program: walls are states, with one-way "
+    "edges to free cells",
+    BOTTLENECKS: "the authors' files of bottleneck options instead of ours, or ours "
+    "instead of theirs",
+    STRICTER: "a stricter limit of ours for a word of degree",
+    LAXER: "a laxer limit of ours for a word of degree",
+    ARGMAX: "games: the best of all actions, also where none raises the feature",
+    AUTHORS_STARTS: "games: the authors' start states instead of ours",
+    PUBLISHED_PROGRAM: "games: rows of V, as the published program follows them",
+}
