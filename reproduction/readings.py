@@ -55,7 +55,7 @@ READINGS = {
     HIGH_DISCOUNT: "options are solved with the discount 0.99 instead of 0.9",
     OUR_BASIS: "the basis of repeated eigenvalues turned by 45 degrees",
     AUTHORS_BASIS: "the basis of repeated eigenvalues that the published program finds",
-    **{name: "a random basis of repeated eigenvalues" for name in RANDOM_BASES},
+    **dict.fromkeys(RANDOM_BASES, "a random basis of repeated eigenvalues"),
     WALLS: "the Laplacian of the published program: walls are states, with one-way "
     "edges to free cells",
     BOTTLENECKS: "the authors' files of bottleneck options instead of ours, or ours "
