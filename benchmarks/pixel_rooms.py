@@ -5,14 +5,20 @@ moves in two rooms. It is drawn where it is, so hardly any frame repeats. Option
 discovered in random steps, at the defaults. Then actions are drawn with
 ``action_space.sample()``, in episodes of 200 steps that begin in the first room.
 
+``--csv pixel_rooms.csv`` writes a row for each room and seed, and goes on where a file
+ends; the stored one, beside this program, holds the numbers of docs/pixels.md.
+``--show pixel_rooms.csv`` prints the means of a file, and measures nothing.
+
 The rooms of `TUNING` were used to choose settings, those of `REPORTED` were not.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import logging
 import time
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -173,31 +179,62 @@ def measure_share(
     return visits.n_second / visits.n_steps, longest
 
 
-def measure_rooms(name: str, text: str, n_steps: int, seeds: int) -> str:
-    """One line: CPU seconds of discovery, and both shares."""
-    plain = []
-    with_options = []
-    seconds = []
-    for seed in range(seeds):
-        data = eo.collect(lambda: make_rooms(text), n_steps, rng=seed)
-        begin = time.process_time()
-        options = eo.discover(
-            data,
-            features="deep",
-            n_actions=4,
-            space=make_rooms(text).observation_space,
-            rng=seed,
-        )
-        seconds.append(time.process_time() - begin)
-        plain.append(measure_share(text, seed=seed)[0])
-        with_options.append(measure_share(text, options, seed=seed))
-    shares = np.array([share for share, _ in with_options])
-    longest = max(steps for _, steps in with_options)
-    chance = options.exploration
+def measure_rooms(name: str, text: str, n_steps: int, seed: int) -> dict[str, Any]:
+    """One row of the table: both shares, and the CPU seconds of discovery."""
+    data = eo.collect(lambda: make_rooms(text), n_steps, rng=seed)
+    begin = time.process_time()
+    options = eo.discover(
+        data,
+        features="deep",
+        n_actions=4,
+        space=make_rooms(text).observation_space,
+        rng=seed,
+    )
+    seconds = time.process_time() - begin
+
+    plain, _ = measure_share(text, seed=seed)
+    share, longest = measure_share(text, options, seed=seed)
+    return {
+        "rooms": name,
+        "steps": n_steps,
+        "seed": seed,
+        "plain": plain,
+        "options": share,
+        "longest": longest,
+        "cpu_seconds": round(seconds, 1),
+        "option_chance": options.exploration.option_chance,
+        "stop_chance": options.exploration.stop_chance,
+    }
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a file that was written before."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def append_row(path: Path, row: dict[str, Any]) -> None:
+    """Write a row to the end of a file."""
+    is_new = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, list(row), lineterminator="\n")
+        if is_new:
+            writer.writeheader()
+        writer.writerow(row)
+
+
+def summarize(name: str, rows: list[Any]) -> str:
+    """One line: means over the seeds of some rooms."""
+    plain = np.array([float(row["plain"]) for row in rows])
+    shares = np.array([float(row["options"]) for row in rows])
+    seconds = np.array([float(row["cpu_seconds"]) for row in rows])
+    longest = max(int(row["longest"]) for row in rows)
     return (
-        f"{name:15} plain {np.mean(plain):.3f}  options {shares.mean():.3f} "
-        f"({shares.min():.3f} to {shares.max():.3f})  longest option {longest} steps  "
-        f"discover {np.mean(seconds):.1f} CPU s  {chance}"
+        f"{name:15} {len(rows)} seeds  plain {plain.mean():.3f}  "
+        f"options {shares.mean():.3f} ({shares.min():.3f} to {shares.max():.3f})  "
+        f"longest option {longest} steps  discover {seconds.mean():.1f} CPU s"
     )
 
 
@@ -208,11 +245,34 @@ def main() -> None:
     parser.add_argument("rooms", nargs="*", default=list(REPORTED), metavar="ROOM")
     parser.add_argument("--steps", type=int, default=15_000)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--csv", type=Path, metavar="FILE")
+    parser.add_argument("--show", type=Path, metavar="FILE")
     arguments = parser.parse_args()
     logging.disable(logging.WARNING)
+
     for name in arguments.rooms:
-        line = measure_rooms(name, rooms[name], arguments.steps, arguments.seeds)
-        print(line, flush=True)
+        if arguments.show:
+            rows = [row for row in read_rows(arguments.show) if row["rooms"] == name]
+        else:
+            rows = measure_seeds(name, rooms[name], arguments)
+        if rows:
+            print(summarize(name, rows), flush=True)
+
+
+def measure_seeds(name: str, text: str, arguments: argparse.Namespace) -> list[Any]:
+    """The rows of all seeds of a room; what a file has is not measured again."""
+    known: dict[int, Any] = {}
+    if arguments.csv:
+        for row in read_rows(arguments.csv):
+            if row["rooms"] == name and int(row["steps"]) == arguments.steps:
+                known[int(row["seed"])] = row
+
+    for seed in range(arguments.seeds):
+        if seed not in known:
+            known[seed] = measure_rooms(name, text, arguments.steps, seed)
+            if arguments.csv:
+                append_row(arguments.csv, known[seed])
+    return [known[seed] for seed in range(arguments.seeds)]
 
 
 if __name__ == "__main__":
