@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -10,6 +11,8 @@ import numpy as np
 
 import eigenoptions as eo
 from benchmarks.timing import Row, measure, measure_best
+from eigenoptions.envs import MazeEnv
+from reproduction.arena.tasks import make_task
 
 
 def time_wrapper(n_steps: int = 20_000) -> Iterator[Row]:
@@ -69,3 +72,17 @@ def time_vector_wrapper(n_envs: int = 64, n_steps: int = 300) -> Iterator[Row]:
         measure(take_steps) / n_steps / n_envs * 1e6,
         unit="us",
     )
+
+
+def time_explore(max_steps: int = 20_000) -> Iterator[Row]:
+    """Time a step of `explore`, that of the environment, a table, included."""
+    for name in ("FourRooms", "slippery rooms", "DoorKey"):
+        task = make_task(name)
+        n_states = len(task.states)
+        n_steps = min(4 * n_states, max_steps)
+        explore = partial(eo.explore, MazeEnv(task.mdp), n_steps, seed=0, rng=0)
+        yield Row(
+            f"explore, {name}, {n_states:,} states, a step",
+            1e3 * measure(explore) / n_steps,
+            unit="ms",
+        )

@@ -31,10 +31,23 @@ class Row:
     rival: str = ""
     unit: str = "s"
 
+    @property
+    def ratio(self) -> float | None:
+        """How many times as much the rival takes, if there is one."""
+        return None if self.theirs is None else self.theirs / self.ours
+
+    def to_dict(self) -> dict[str, str | float | None]:
+        """Return what is stored: four digits of each number."""
+        numbers = {"ours": self.ours, "theirs": self.theirs, "ratio": self.ratio}
+        rounded = {}
+        for name, number in numbers.items():
+            rounded[name] = None if number is None else float(f"{number:.4g}")
+        return {"name": self.name, **rounded, "rival": self.rival, "unit": self.unit}
+
     def __str__(self) -> str:
         line = f"{self.name:58}{self.ours:12.4g} {self.unit:3}"
         if self.theirs is not None:
-            ratio = f"{self.theirs / self.ours:.2f}x"
+            ratio = f"{self.ratio:.2f}x"
             line += f"{self.theirs:12.4g}{ratio:>10}  {self.rival}"
         return line
 
