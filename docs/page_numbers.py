@@ -329,8 +329,8 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="correct the pages")
     write = parser.parse_args().write
     sys.path.insert(0, str(ROOT))
-    tabular_page = import_module("reproduction.arena.tabular_page")
-    differences = find_differences(write) + tabular_page.find_differences(write)
+    arena = import_module("reproduction.arena.page")
+    differences = find_differences(write) + arena.find_differences(write)
     print("\n".join(differences) or "all numbers are as computed")
     raise SystemExit(bool(differences) and not write)
 

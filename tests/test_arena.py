@@ -28,8 +28,8 @@ from reproduction.arena.learner import (
     make_agent,
     make_dynamics,
 )
+from reproduction.arena.page import find_differences
 from reproduction.arena.tabular import WAYS
-from reproduction.arena.tabular_page import find_differences
 from reproduction.arena.tabular_runs import (
     discover_known,
     find_way,

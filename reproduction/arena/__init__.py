@@ -93,7 +93,7 @@ def run_deep(arguments: Sequence[str]) -> None:
 
 def run_page(arguments: Sequence[str]) -> None:
     """Write the tables and the picture of docs/arena.md from what is stored."""
-    from reproduction.arena.tabular_page import PAGE, write_page
+    from reproduction.arena.page import PAGE, write_page
 
     argparse.ArgumentParser(
         "python -m reproduction arena page", description=run_page.__doc__

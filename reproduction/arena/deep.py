@@ -15,7 +15,7 @@ import pandas as pd
 from reproduction.arena.deep_page import STORED
 from reproduction.arena.deep_tasks import TEST_SEEDS, TEST_TASKS
 from reproduction.arena.deep_ways import NO_AGENT, SB3_DQN, SB3_PPO, TORCH_DQN
-from reproduction.arena.tabular_page import PAGE, write_page
+from reproduction.arena.page import PAGE, write_page
 from reproduction.lab import Lab, open_lab
 
 # The ways of each agent, those of the main comparison first.

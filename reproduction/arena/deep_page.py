@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from eigenoptions._types import FloatArray
-from eigenoptions.plots.style import STYLE
 from reproduction.arena.aggregates import Aggregate, bootstrap
 from reproduction.arena.deep_tasks import TEST_TASKS
 from reproduction.arena.deep_ways import (
@@ -21,7 +19,7 @@ from reproduction.arena.deep_ways import (
     TORCH_DQN,
     WAYS,
 )
-from reproduction.arena.markdown import make_table
+from reproduction.markdown import make_table
 
 STORED = Path(__file__).with_name("deep.csv")
 PICTURE = STORED.parents[2] / "docs" / "images" / "arena-deep.svg"
@@ -66,12 +64,17 @@ def list_pairs(runs: pd.DataFrame) -> list[tuple[str, str]]:
     return pairs
 
 
+def list_aggregates() -> dict[str, str]:
+    """Return the tables of the page as Markdown, by name."""
+    runs = read_runs()
+    return {"deep ways": _show_ways(runs)}
+
+
 def list_tables() -> dict[str, str]:
-    """Return every table of the page as Markdown, by its name."""
+    """Return all other tables as Markdown, by name."""
     runs = read_runs()
     return {
         "deep tasks": _show_tasks(),
-        "deep ways": _show_ways(),
         "deep aggregates": _show_aggregates(runs),
         "deep verdicts": _show_verdicts(runs),
         "deep learned": _show_learned(runs),
@@ -81,8 +84,7 @@ def list_tables() -> dict[str, str]:
 
 def draw_picture() -> None:
     """Draw the picture of the page."""
-    with matplotlib.rc_context(STYLE):
-        draw_learned(read_runs()).savefig(PICTURE)
+    draw_learned(read_runs()).savefig(PICTURE)
 
 
 def draw_learned(runs: pd.DataFrame) -> Figure:
@@ -111,11 +113,20 @@ def _show_tasks() -> str:
     return make_table(["task", "what it is", "steps"], rows)
 
 
-def _show_ways() -> str:
+def _show_ways(runs: pd.DataFrame) -> str:
+    """What each way is, and how many goals an agent learns with it."""
+    agents = (TORCH_DQN, SB3_DQN, SB3_PPO, NO_AGENT)
     rows = []
     for name, way in WAYS.items():
-        rows.append([name, way.knows, way.about])
-    return make_table(["way", "knows in advance", "what it is"], rows)
+        cells = []
+        for agent in agents:
+            scores = collect_scores(runs, agent, name, "learned")
+            count = "" if scores is None else f"{int(scores.sum())}"
+            is_recommended = RECOMMENDED.get(agent) == name
+            cells.append(f"**{count}**" if is_recommended else count)
+        label = name if way.knows == "nothing" else f"*{name}*"
+        rows.append([label, way.about, *cells])
+    return make_table(["way", "what it is", *agents], rows)
 
 
 def measure(runs: pd.DataFrame, agent: str, way: str, column: str) -> Aggregate | None:

@@ -84,18 +84,18 @@ WAYS = {
         options="eigen",
     ),
     "explore, shaping": Way(
-        "explore until the first reward, then shaping by the distance to it",
+        "explore, then shaping by the distance to the reward",
         explores_first=True,
         is_shaped=True,
     ),
     "explore, cloning": Way(
-        "explore until the first reward, then clone the known ways",
+        "explore, then clone the known ways",
         explores_first=True,
         is_cloned=True,
     ),
     "known options": Way("eigenoptions of the known table", options="known"),
     "followed": Way(
-        "explore until the first reward, then follow found.option(); no agent",
+        "explore, then follow `found.option()`",
         explores_first=True,
         options="rewarded",
     ),

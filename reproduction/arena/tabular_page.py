@@ -1,33 +1,28 @@
 """The tabular part of ``docs/arena.md``: its tables and its picture, from stored runs.
 
-Each table stands between two comments, ``<!-- arena: NAME -->`` and ``<!-- end -->``.
-`find_differences` says which of them are not as stored, and can put them right.
+Aggregates over tasks are for the page, tables by task for ``tables.md``.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from eigenoptions.plots.style import STYLE
-from reproduction.arena import ablation, deep_page, rounds, views
+from reproduction.arena import ablation, rounds, views
 from reproduction.arena.aggregates import Aggregate, bootstrap, bootstrap_ratio
 from reproduction.arena.fresh_tasks import FRESH_TASKS
-from reproduction.arena.markdown import make_table
 from reproduction.arena.tabular import WAYS
 from reproduction.arena.tasks import MARKS, TASKS, make_task
 from reproduction.drawing import add_legend, draw_lines, make_graphs
+from reproduction.markdown import make_table
 
 FOLDER = Path(__file__).parent
-PAGE = FOLDER.parent.parent / "docs" / "arena.md"
-PICTURE = PAGE.parent / "images" / "arena.svg"
+PICTURE = FOLDER.parents[1] / "docs" / "images" / "arena.svg"
 
 SUITES: dict[str, Sequence[str]] = {
     "ten tasks": tuple(TASKS),
@@ -61,47 +56,34 @@ def read(name: str) -> pd.DataFrame:
     return pd.read_csv(FOLDER / f"{name}.csv")
 
 
-def list_tables() -> dict[str, str]:
-    """Return every table of the page as Markdown, by its name."""
+def list_aggregates() -> dict[str, str]:
+    """Return the tables of the page as Markdown, by name."""
     runs = read("tabular")
-    tables = {"ways": _describe_ways()}
+    return {
+        "ratios": _show_ratios(runs),
+        "losses": _list_losses(runs),
+        "ways": _show_ways(runs),
+        "ablation": _show_ablation_ratios(read("ablation")),
+    }
+
+
+def list_tables() -> dict[str, str]:
+    """Return the tables by task as Markdown, by name."""
+    runs = read("tabular")
+    tables = {}
     for suite, tasks in SUITES.items():
         tables[f"first visits, {suite}"] = _show_first_visits(runs, tasks)
-        tables[f"ratios, {suite}"] = _show_ratios(runs, tasks)
         tables[f"goals, {suite}"] = _show_goals(runs, tasks)
         tables[f"learned, {suite}"] = _show_learned(runs, tasks)
-    tables["losses"] = _list_losses(runs)
     tables["views"] = _show_views(read("views"))
     tables["ablation"] = _show_ablation(read("ablation"))
     tables["doors"] = _show_doors(read("doors"), runs)
-    return tables | deep_page.list_tables()
+    return tables
 
 
-def find_differences(write: bool = False) -> list[str]:
-    """Return which tables of the page are not as stored; with `write`, correct them."""
-    text = PAGE.read_text(encoding="utf-8")
-    differences = []
-    for name, table in list_tables().items():
-        begin = f"<!-- arena: {name} -->\n"
-        pattern = re.escape(begin) + "(.*?)" + re.escape("<!-- end -->")
-        match = re.search(pattern, text, re.DOTALL)
-        if match is None:
-            differences.append(f"docs/arena.md: no table {name!r}")
-            continue
-        if match[1] != table:
-            differences.append(f"docs/arena.md: table {name!r} is not as stored")
-            text = text[: match.start(1)] + table + text[match.end(1) :]
-    if write:
-        PAGE.write_text(text, encoding="utf-8")
-    return differences
-
-
-def write_page() -> None:
-    """Write the tables into the page, and draw its picture."""
-    find_differences(write=True)
-    with matplotlib.rc_context(STYLE):
-        draw_coverage(read("coverage")).savefig(PICTURE)
-    deep_page.draw_picture()
+def draw_picture() -> None:
+    """Draw the picture of the page."""
+    draw_coverage(read("coverage")).savefig(PICTURE)
 
 
 def summarize_coverage(runs: pd.DataFrame) -> pd.DataFrame:
@@ -132,13 +114,6 @@ def draw_coverage(coverage: pd.DataFrame) -> Figure:
         ax.set_xscale("log")
     axes[0].set_ylabel("states seen")
     return add_legend(figure, columns=4)
-
-
-def _describe_ways() -> str:
-    rows = []
-    for way, column in WAYS.items():
-        rows.append([way, column.knows, column.about])
-    return make_table(["column", "knows in advance", "what it is"], rows)
 
 
 def _name_columns(ways: Sequence[str]) -> list[str]:
@@ -175,17 +150,21 @@ def measure_ratio(
     return bootstrap_ratio(scores, others), means["explore"] / means[baseline]
 
 
-def _show_ratios(runs: pd.DataFrame, tasks: Sequence[str]) -> str:
+def _show_ratios(runs: pd.DataFrame) -> str:
+    """How much sooner `explore` is than others, on both sets of tasks."""
     rows = []
     for baseline in BASELINES:
-        mean, by_task = measure_ratio(runs, tasks, baseline)
-        best = f"{by_task.min():.2f} ({by_task.idxmin()})"
-        worst = f"{by_task.max():.2f} ({by_task.idxmax()})"
-        n_won = int((by_task < 1).sum())
-        won = f"{n_won} of {len(tasks)}"
-        rows.append([f"explore / {baseline}", str(mean), best, worst, won])
-    head = ["", "geometric mean (95% interval)", "lowest", "highest", "below 1"]
-    return make_table(head, rows)
+        means = []
+        by_suite = []
+        for tasks in SUITES.values():
+            mean, by_task = measure_ratio(runs, tasks, baseline)
+            means.append(str(mean))
+            by_suite.append(by_task)
+        ratios = pd.concat(by_suite)
+        highest = f"{ratios.max():.2f} ({ratios.idxmax()})"
+        n_won = int((ratios < 1).sum())
+        rows.append([baseline, *means, highest, f"{n_won} of {len(ratios)}"])
+    return make_table(["explore against", *SUITES, "highest", "below 1"], rows)
 
 
 def _show_goals(runs: pd.DataFrame, tasks: Sequence[str]) -> str:
@@ -200,22 +179,41 @@ def _show_goals(runs: pd.DataFrame, tasks: Sequence[str]) -> str:
 
 
 def _show_learned(runs: pd.DataFrame, tasks: Sequence[str]) -> str:
-    """Share of random goals that are learned, and its interquartile mean."""
+    """Share of random goals that are learned."""
     means = _pivot(runs, tasks, "learned")
     rows = []
     for task in tasks:
         rows.append([task, *(_format_share(means.loc[task, way]) for way in _AGENTS)])
+    return make_table(["task", *_name_columns(_AGENTS)], rows)
 
-    # Over the tasks that all ways were run on, with equally many seeds.
+
+def measure_learned(
+    runs: pd.DataFrame, tasks: Sequence[str], way: str
+) -> Aggregate | None:
+    """Return the interquartile mean of the share of goals that are learned.
+
+    It is over the tasks that all ways were run on, with equally many seeds; None if the
+    way learns no goals.
+    """
+    if way not in _AGENTS:
+        return None
     counts = runs.dropna(subset="learned").groupby(["task", "way"]).size().unstack()
     full = [task for task in tasks if (counts.loc[task, list(_AGENTS)] == 10).all()]
-    aggregates = []
-    for way in _AGENTS:
-        scores = [_find_scores(runs, task, way, "learned") for task in full]
-        result = bootstrap(np.transpose(scores))
-        aggregates.append(f"{result.value:.2f} ({result.low:.2f} to {result.high:.2f})")
-    rows.append([f"interquartile mean, {len(full)} tasks", *aggregates])
-    return make_table(["task", *_name_columns(_AGENTS)], rows)
+    scores = [_find_scores(runs, task, way, "learned") for task in full]
+    return bootstrap(np.transpose(scores))
+
+
+def _show_ways(runs: pd.DataFrame) -> str:
+    """What each way is and knows, and how many goals it learns."""
+    rows = []
+    for way, column in WAYS.items():
+        shares = []
+        for tasks in SUITES.values():
+            share = measure_learned(runs, tasks, way)
+            shares.append("" if share is None else str(share))
+        name = way if column.knows == "nothing" else f"*{way}*"
+        rows.append([name, column.about, *shares])
+    return make_table(["way", "what it is", *SUITES], rows)
 
 
 def _list_losses(runs: pd.DataFrame) -> str:
@@ -232,18 +230,51 @@ def _list_losses(runs: pd.DataFrame) -> str:
     return "".join(lines)
 
 
+def measure_views(table: pd.DataFrame, name: str) -> float:
+    """Return states that `explore` sees by views, over those of the best count."""
+    means = table[table.env == name].groupby("way").states.mean()
+    best = max(means["count bonus"], means["strong count bonus"])
+    return float(means["explore, view"] / best)
+
+
 def _show_views(table: pd.DataFrame) -> str:
     means = table.pivot_table(index="env", columns="way", values="states")
     rows = []
     for name, steps in views.STEPS.items():
         states = [f"{means.loc[name, way]:,.0f}" for way in views.WAYS]
-        best = max(
-            means.loc[name, "count bonus"], means.loc[name, "strong count bonus"]
-        )
-        ratio = means.loc[name, "explore, view"] / best
-        rows.append([name, f"{steps:,}", *states, f"{ratio:.1f}"])
-    head = ["", "steps", *views.WAYS, "explore, view / best count bonus"]
-    return make_table(head, rows)
+        rows.append([f"{name}, {steps:,} steps", *states])
+    return make_table(["", *views.WAYS], rows)
+
+
+def _show_ablation_ratios(table: pd.DataFrame) -> str:
+    """First visits with options relative to the same walker without them."""
+    means = table.pivot_table(
+        index=["walker", "kind"], columns="task", values="mean_goal"
+    )
+    rows = []
+    for kind in ablation.KINDS:
+        if kind == "none":
+            continue
+        cells = []
+        for walker in ablation.WALKERS:
+            ratios = means.loc[(walker, kind)] / means.loc[(walker, "none")]
+            span = f"({ratios.min():.2f} to {ratios.max():.2f})"
+            cells.append(f"{average(ratios):.2f} {span}")
+        rows.append([kind, *cells])
+    return make_table(["options", *ablation.WALKERS], rows)
+
+
+def measure_doors(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """Return first visits relative to `explore`, a row per task, a column per way."""
+    means = table.pivot_table(index="task", columns="way", values="mean_goal")
+    ours = _pivot(runs, rounds.TASKS, "mean_goal")
+    means["plain"] = ours["plain"]
+    return means.div(ours["explore"], axis=0).loc[list(rounds.TASKS)]
+
+
+def average(ratios: pd.Series) -> float:
+    """Return the geometric mean."""
+    return float(np.exp(np.log(ratios).mean()))
 
 
 def _show_ablation(table: pd.DataFrame) -> str:
