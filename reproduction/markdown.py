@@ -29,7 +29,7 @@ def make_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def list_table_names(text: str) -> list[str]:
     """Return the names of the tables on a page.
 
-    >>> list_table_names("<!-- table: first -->\\n| a |\\n<!-- end -->")
+    >>> list_table_names("<!-- table: first --> | a | <!-- end -->")
     ['first']
     """
     return re.findall("<!-- table: (.*?) -->", text)
