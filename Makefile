@@ -4,6 +4,8 @@
 PYTHON ?= python3
 ARGS ?=
 BIN := .venv/bin
+# Tests that run other programs, in which coverage sees nothing.
+STARTS_PROGRAMS := types reproduction examples docs studio studio_server machines architecture package
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 # One BLAS thread: the same bits and comparable times on every machine.
@@ -13,7 +15,7 @@ export MKL_NUM_THREADS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test test-all test-matrix test-oldest test-newest studio lint check docs bench numbers mutants clean
+.PHONY: help reproduce test test-all test-matrix test-oldest studio lint check docs bench numbers mutants clean
 .NOTPARALLEL:
 
 help: ## show this list
@@ -25,17 +27,14 @@ reproduce: .venv/.reproduction ## run the paper's experiments and judge its clai
 test: lint ## lint, types and the test suite (ARGS="-k maze" for a part)
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
-test-all: .venv/.dev test-oldest test-newest ## what rarely breaks: CPU types, cluster faults, the wheel, oldest and newest versions
+test-all: .venv/.dev test-oldest ## what rarely breaks: CPU types, cluster faults, the wheel, the oldest versions
 	$(BIN)/pytest -n auto -m slow --hypothesis-profile nightly $(ARGS)
 
 test-matrix: .venv/.dev .venv-oldest/.done ## the whole suite under other CPU types, threads, Pythons and versions, into out/matrix.md (half an hour)
 	$(BIN)/python tests/matrix.py $(ARGS)
 
-test-oldest: .venv-oldest/.done ## a smoke suite with the lowest versions that pyproject.toml allows
-	.venv-oldest/bin/python -m pytest -o addopts= -W default --import-mode=importlib -q tests/smoke.py
-
-test-newest: .venv-newest/.done ## the smoke suite with the newest versions that install
-	.venv-newest/bin/python -m pytest -o addopts= -W default --import-mode=importlib -q tests/smoke.py
+test-oldest: .venv/.dev .venv-oldest/.done ## the test suite with the lowest versions that pyproject.toml allows
+	$(BIN)/python tests/matrix.py "oldest versions"
 
 studio: .venv/.core ## draw a maze in the browser and watch its skills appear
 	$(BIN)/eigenoptions studio $(ARGS)
@@ -58,16 +57,18 @@ numbers: .venv/.dev ## compare numbers and the map in README and docs with compu
 	$(BIN)/python docs/page_numbers.py $(ARGS)
 	$(BIN)/python docs/draw_map.py $(ARGS)
 
-mutants: .venv/.dev ## how many of 200 small wrong changes the tests notice (an hour; in a clone: sources are changed and restored)
-	$(BIN)/python -m pip install --quiet 'cosmic-ray>=8.4'
+mutants: .venv/.dev ## which small wrong changes the tests notice, 29 per part (an hour; in a clone: sources are changed and restored)
+	$(BIN)/python -m pip install --quiet 'cosmic-ray>=8.4' coverage
 	mkdir -p out
-	export PATH="$(CURDIR)/$(BIN):$$PATH" && for config in tests/mutants/*.toml; do \
+	COVERAGE_FILE=out/coverage PYTHONPATH=tests/mutants $(BIN)/python -m coverage run --source=src/eigenoptions -m pytest -q -p contexts \
+	  $(foreach name,$(STARTS_PROGRAMS),--ignore=tests/test_$(name).py)
+	export PATH="$(CURDIR)/$(BIN):$$PATH" PYTHONDONTWRITEBYTECODE=1 && for config in $(or $(CONFIG),tests/mutants/*.toml); do \
 	  session=out/$$(basename $$config .toml).sqlite && rm -f $$session && cosmic-ray init $$config $$session && \
 	  python tests/mutants/sample.py $$session $(or $(MUTANTS),29) && cosmic-ray exec $$config $$session && \
 	  cr-report --surviving-only $$session; done
 
 clean: ## remove environments, built documents and caches (results in report/ and out/ stay)
-	rm -rf .venv .venv-oldest .venv-newest .venv-3.12 .venv-3.13 docs/_build docs/gallery build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oldest .venv-3.12 .venv-3.13 docs/_build docs/gallery build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src reproduction tests examples benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamps. The dev extra contains the others, so it sets all stamps.
@@ -88,12 +89,7 @@ clean: ## remove environments, built documents and caches (results in report/ an
 
 .venv-oldest/.done: pyproject.toml tests/oldest.txt
 	$(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install --quiet --constraint tests/oldest.txt --editable '.[atari,deep,ray,sb3]' minigrid pytest hypothesis
-	@touch $@
-
-.venv-newest/.done: pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv-newest
-	.venv-newest/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager --constraint constraints.txt --editable '.[atari,deep,ray,sb3]' minigrid pytest hypothesis
+	.venv-oldest/bin/python -m pip install --quiet --constraint tests/oldest.txt --editable '.[atari,deep,ray,sb3]' minigrid networkx pandas jinja2 pytest pytest-xdist hypothesis playwright
 	@touch $@
 
 define venv

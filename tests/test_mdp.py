@@ -7,7 +7,6 @@ import os
 import networkx as nx
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_array, csr_array, csr_matrix
@@ -208,6 +207,7 @@ def test_arrays_whose_memory_is_not_theirs_are_copied(tmp_path):
     x = np.arange(8)
     buffer = bytearray(np.arange(4).tobytes())
     np.save(tmp_path / "x.npy", x)
+    torch = pytest.importorskip("torch")
     tensor = torch.arange(4).numpy()
     tensor.setflags(write=False)
     reopened = x.copy()

@@ -217,6 +217,26 @@ def test_choose_landmarks_gives_one_per_room(four_rooms):
     assert sorted(everything.goals) == list(range(104))
 
 
+@pytest.mark.parametrize("discount", [0.99, 0.9999, 1 - 1e-8])
+def test_successor_goals_takes_the_first_of_equal_actions(discount):
+    """Around the middle of a square, eight states are worth the same.
+
+    For a discount near 1 the linear system is nearly singular, and its rounding errors
+    must not choose between them.
+    """
+    mdp = eo.maze("open:9x9")
+    found = discover(mdp, 1, "successor-goals", discount=discount)
+    assert found.goals == (40,)
+
+    # The same value, to the last bit, for states that a symmetry maps to each other.
+    away = np.sort(np.abs(mdp.coords - mdp.coords[40]), axis=1)
+    potential = found.purposes[0].potential
+    _, first, orbit = np.unique(away, axis=0, return_index=True, return_inverse=True)
+    symmetric = eo.Purpose(potential[first][orbit.ravel()], exact=True)
+    expected = eo.solve(mdp, symmetric, found.provenance["gamma"])
+    np.testing.assert_array_equal(found.policy, expected.policy)
+
+
 # Communities
 
 

@@ -247,7 +247,7 @@ def test_negated_purpose_mirrors_the_option_in_the_i_maze(i_maze):
             odd += 1
             np.testing.assert_array_equal(minus.policy, turn[plus.policy[::-1]])
             np.testing.assert_allclose(minus.value, plus.value[::-1], atol=1e-12)
-            assert minus.mean_length == plus.mean_length
+            assert minus.mean_length == pytest.approx(plus.mean_length)
     assert odd >= 4
 
 
@@ -263,8 +263,6 @@ def test_permuted_states_permute_the_options(seed, gamma):
     options = eo.solve(mdp, eo.Purpose(f), gamma)
     permuted = eo.solve(other, eo.Purpose(f[order]), gamma)
     np.testing.assert_array_equal(permuted.policy[0], options.policy[0][order])
-    if mdp.successors is not None:
-        assert permuted.value.tobytes() == options.value[:, order].tobytes()
     np.testing.assert_allclose(permuted.value, options.value[:, order], atol=1e-12)
     np.testing.assert_allclose(permuted.mean_length, options.mean_length, rtol=1e-9)
 
@@ -307,8 +305,6 @@ def test_batch_gives_the_same_rows_as_single_purposes(i_maze, many, stochastic, 
             rtol=0,
             atol=1e-12 * np.abs(p.potential).max(),
         )
-        if not stochastic:
-            assert together.value[i].tobytes() == alone.value[0].tobytes()
 
 
 def winding(high, wide):
@@ -335,7 +331,7 @@ def winding(high, wide):
         "\n".join("." * 700),
     ],
 )
-def test_values_equal_sweeps_state_by_state_to_the_last_bit(text, rng):
+def test_values_equal_sweeps_state_by_state(text, rng):
     """Large corridors are solved in another numbering, the twin in reading order."""
     mdp = eo.maze(text)
     assert mdp.n_states > 512
@@ -346,12 +342,14 @@ def test_values_equal_sweeps_state_by_state_to_the_last_bit(text, rng):
         x = reference.climbed(mdp.successors, potential, 0.99)
         q = x[mdp.successors] - potential[:, None]
         best = q.max(axis=1)
-        assert options.value[0].tobytes() == np.maximum(best, 0.0).tobytes()
+        np.testing.assert_allclose(
+            options.value[0], np.maximum(best, 0.0), rtol=0, atol=1e-12
+        )
         expected = np.where(best > 1e-11, q.argmax(axis=1), -1)
         np.testing.assert_array_equal(options.policy[0], expected)
 
 
-def test_large_batch_gives_the_same_bits_as_small_ones(rng):
+def test_large_batch_gives_the_same_options_as_small_ones(rng):
     """Above 200,000 entries the sweeps are compiled."""
     mdp = eo.maze("rooms:5x5")
     potentials = np.cumsum(rng.standard_normal((80, mdp.n_states)), axis=1)
@@ -361,7 +359,9 @@ def test_large_batch_gives_the_same_bits_as_small_ones(rng):
     for low in range(0, 80, 40):
         part = eo.solve(mdp, purposes[low : low + 40], 0.99)
         np.testing.assert_array_equal(part.policy, together.policy[low : low + 40])
-        assert part.value.tobytes() == together.value[low : low + 40].tobytes()
+        np.testing.assert_allclose(
+            part.value, together.value[low : low + 40], rtol=0, atol=1e-12
+        )
 
 
 def test_solve_reports_progress(four_rooms):
@@ -495,3 +495,28 @@ def test_solve_with_a_wrong_potential_names_the_purpose(corridor, purpose):
 def test_solve_of_what_is_no_purpose_is_refused(wrong):
     with pytest.raises(TypeError, match="purpose"):
         eo.solve(eo.maze("S.G"), wrong)
+
+
+# The limit of gamma
+
+
+@pytest.mark.parametrize("name", ["four-rooms", "open-room"])
+def test_at_the_limit_of_gamma_options_end_and_rounding_chooses_nothing(name, rng):
+    """Errors as another BLAS makes them leave every action as it is."""
+    mdp = eo.maze(name)
+    gamma = 1 - 1e-7
+    purposes = eo.eigenpurposes(eo.spectrum(eo.graph(mdp)))
+    options = eo.solve(mdp, purposes, gamma)
+    assert np.isfinite(options.mean_length).all()
+
+    noisy = []
+    for purpose in purposes:
+        noise = 1e-13 * rng.standard_normal(mdp.n_states)
+        noisy.append(eo.Purpose(purpose.potential + noise, purpose.label))
+    np.testing.assert_array_equal(eo.solve(mdp, noisy, gamma).policy, options.policy)
+
+
+def test_gamma_above_the_limit_is_refused():
+    for gamma in (1 - 1e-8, 1 - 1e-13, 1 - 1e-16):
+        with pytest.raises(ValueError, match="1e-7"):
+            eo.discover("i-maze", 2, gamma=gamma)

@@ -89,10 +89,11 @@ def test_step_option_runs_to_its_end(
             env.reset(options={"start": int(start)})
             obs, reward, terminated, truncated, info = env.step(4 + i)
             assert (obs, terminated, truncated) == (path[-1], is_goal, False)
-            assert reward == (0.9 ** (duration - 1) if is_goal else 0.0)
+            expected = 0.9 ** (duration - 1) if is_goal else 0.0
+            assert reward == pytest.approx(expected)
             assert info["option"] == i
             assert info["duration"] == duration
-            assert info["discount"] == 0.9**duration
+            assert info["discount"] == pytest.approx(0.9**duration)
             assert "unavailable" not in info
             assert "option_truncated" not in info
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import eigenoptions as eo
-from eigenoptions.features import Fourier
+from eigenoptions.features import Fourier, Raw
 from eigenoptions.options.walks import walk
-from eigenoptions.spectra.incidence import incidence
+from eigenoptions.spectra.incidence import feature_spectrum, incidence
 
 MDP = eo.maze("i-maze")
 
@@ -122,6 +122,19 @@ def make_line(n_states: int) -> eo.MDP:
     return eo.MDP.from_successors(np.stack([left, right], axis=1), start=0)
 
 
+def make_wide_data(n_features: int) -> eo.Transitions:
+    obs = np.eye(3, n_features)
+    return eo.Transitions.of((obs[:-1], [0, 1], obs[1:]))
+
+
+def make_commuting_planner(n_states: int) -> eo.Planner:
+    state = np.arange(n_states - 1)
+    obs = np.concatenate([state, state + 1])
+    action = np.repeat([0, 1], n_states - 1)
+    next_obs = np.concatenate([state + 1, state])
+    return eo.Planner((obs, action, next_obs), potential="commute")
+
+
 @pytest.mark.parametrize(
     ("call", "word"),
     [
@@ -132,10 +145,20 @@ def make_line(n_states: int) -> eo.MDP:
         (lambda line: eo.spectrum(eo.graph(line)), "GB"),
         (lambda line: eo.spectrum(eo.graph(line), k=50_000), "GB"),
         (lambda line: eo.solve(line, [eo.Purpose(np.zeros(10**5))] * 20_000), "GB"),
+        (lambda line: eo.discover(line, 4, "successor-goals"), "4000"),
+        (lambda line: eo.discover(line, 4, "neo"), "4000"),
+        (lambda line: eo.diffusion_time(line), "diffusion_estimate"),
+        (lambda line: eo.q_learning(line, goal=9, runs=10**5, episodes=1), "GB"),
+        (lambda line: walk(line, 10**11), "GB"),
+        (lambda line: eo.collect(line, 10**12), "GB"),
+        (lambda line: eo.maze("open:100000x100000"), "cells"),
+        (lambda line: eo.MDP.from_transitions(([0], [0], [10**12])), "rows"),
         (
             lambda line: Fourier((0.0,) * 30_000, (1.0,) * 30_000, 1, 1).frequencies,
             "GB",
         ),
+        (lambda line: feature_spectrum(make_wide_data(30_000), Raw(), 4), "GB"),
+        (lambda line: make_commuting_planner(30_000).potential(0), "20,000"),
     ],
 )
 def test_what_does_not_fit_into_memory_is_refused_before_it_is_tried(call, word):
@@ -143,3 +166,11 @@ def test_what_does_not_fit_into_memory_is_refused_before_it_is_tried(call, word)
     with pytest.raises(ValueError, match=word) as caught:
         call(line)
     assert "\n" not in str(caught.value)
+
+
+def test_a_hub_takes_no_more_memory_than_its_edges() -> None:
+    """Not a table of all nodes times the neighbours of the hub, 20 GB."""
+    edges = [(0, leaf) for leaf in range(1, 50_001)]
+    star = eo.from_graph(edges)
+    assert star.n_states < 52_000
+    assert star.transition.nnz < 5e6

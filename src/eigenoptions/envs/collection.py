@@ -17,7 +17,12 @@ from numpy.typing import NDArray
 
 from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
 from eigenoptions._types import BoolArray, IntegerArray, Progress, Randomness
-from eigenoptions._validation import check_int, make_generator, set_readonly
+from eigenoptions._validation import (
+    check_int,
+    check_memory,
+    make_generator,
+    set_readonly,
+)
 from eigenoptions.data import Transitions
 from eigenoptions.envs.recognition import Options, StateReader
 from eigenoptions.envs.sources import (
@@ -142,6 +147,10 @@ def _record_transitions(
 ) -> Transitions:
     """Step a vector environment from its first observations to `steps` transitions."""
     stored = store(obs)
+    # Two observations per step; each row has one observation of each environment.
+    n_bytes = steps * 2 * stored.nbytes / len(stored)
+    check_memory(f"{steps:,} steps", n_bytes, "collect fewer at a time")
+
     is_reset = np.zeros(envs.num_envs, dtype=np.bool_)
     rows: list[tuple[NDArray[Any], ...]] = []
     n_rows = 0

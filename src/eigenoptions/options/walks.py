@@ -16,6 +16,7 @@ from eigenoptions._types import IntegerArray, Randomness
 from eigenoptions._validation import (
     check_float,
     check_int,
+    check_memory,
     check_type,
     make_generator,
     set_readonly,
@@ -84,6 +85,8 @@ def walk(
 
     check_type("mdp", mdp, MDP, "make one with maze() or from_env()")
     n_steps = check_int("steps", steps)
+    # Three numbers of eight bytes and a truth value per step.
+    check_memory(f"{n_steps:,} steps", 25 * n_steps, "walk fewer at a time")
     limit = _UNLIMITED
     if max_episode_steps is not None:
         limit = check_int("max_episode_steps", max_episode_steps)
