@@ -15,7 +15,7 @@ export MKL_NUM_THREADS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test test-all test-matrix test-oldest studio lint check docs bench numbers mutants clean
+.PHONY: help reproduce test test-all test-matrix test-oldest coverage studio lint check docs bench numbers mutants clean
 .NOTPARALLEL:
 
 help: ## show this list
@@ -35,6 +35,12 @@ test-matrix: .venv/.dev .venv-oldest/.done ## the whole suite under other CPU ty
 
 test-oldest: .venv/.dev .venv-oldest/.done ## the test suite with the lowest versions that pyproject.toml allows
 	$(BIN)/python tests/matrix.py "oldest versions"
+
+coverage: .venv/.dev ## which lines the tests run, in one process (ten minutes)
+	mkdir -p out
+	COVERAGE_FILE=out/coverage $(BIN)/python -m coverage run --source=src/eigenoptions -m pytest -q \
+	  $(foreach name,$(STARTS_PROGRAMS),--ignore=tests/test_$(name).py)
+	COVERAGE_FILE=out/coverage $(BIN)/python -m coverage report $(ARGS)
 
 studio: .venv/.core ## draw a maze in the browser and watch its skills appear
 	$(BIN)/eigenoptions studio $(ARGS)
@@ -58,7 +64,7 @@ numbers: .venv/.dev ## compare numbers and the map in README and docs with compu
 	$(BIN)/python docs/draw_map.py $(ARGS)
 
 mutants: .venv/.dev ## which small wrong changes the tests notice, 29 per part (an hour; in a clone: sources are changed and restored)
-	$(BIN)/python -m pip install --quiet 'cosmic-ray>=8.4' coverage
+	$(BIN)/python -m pip install --quiet 'cosmic-ray>=8.4'
 	mkdir -p out
 	COVERAGE_FILE=out/coverage PYTHONPATH=tests/mutants $(BIN)/python -m coverage run --source=src/eigenoptions -m pytest -q -p contexts \
 	  $(foreach name,$(STARTS_PROGRAMS),--ignore=tests/test_$(name).py)

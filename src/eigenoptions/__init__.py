@@ -92,7 +92,7 @@ _MODULES = {
     module.name for module in iter_modules(__path__) if not module.name.startswith("_")
 }
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 __all__ = [*_OWNERS]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
