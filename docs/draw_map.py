@@ -42,7 +42,7 @@ LAYERS = [
     {"data": 0.3},
 ]
 FOUNDATION = (
-    "_kernels  parallel  _text  _colors  _ties  _splitmix  "
+    "_kernels  parallel  _svg  _text  _colors  _ties  _splitmix  "
     "_registry  _validation  _types"
 )
 BOX_WIDTH = 96

@@ -293,7 +293,8 @@ def test_text_of_a_set_shows_maps(options, four_rooms, slippery):
     assert repr(options + options).endswith("e4-, ...)")
     text = str(options)
     assert text.count("●") == options.termination.sum()
-    assert text.startswith("e2+\n█████████████\n")
+    assert text.startswith("e2+           e2-")
+    assert text.splitlines()[1].startswith("█████████████ █████████████ ")
     assert text.endswith(repr(options))
     assert repr(options[0]).startswith(
         "Option(e2+: may start in 103 of 104 states, mean length "

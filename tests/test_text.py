@@ -44,6 +44,38 @@ def test_draw_arrows_follow_moves_and_not_action_numbers():
     assert _text.draw_arrows(policy, None) == list(unknown)
 
 
+def test_turns_are_round_arrows():
+    headings = np.array([0, 1, 2, 3])
+    successors = np.array([[3, 1], [0, 2], [1, 3], [2, 0]])
+    for policy, expected in (([0] * 4, "↶↶↶↶"), ([1] * 4, "↷↷↷↷"), ([-1] * 4, "●●●●")):
+        actions = np.array(policy)
+        turns = _text.find_turns(headings, actions, successors)
+        drawn = _text.draw_arrows(actions, np.zeros((4, 2), dtype=int), turns)
+        assert "".join(drawn) == expected
+
+
+@pytest.mark.parametrize(
+    "source", ["four-rooms", "rooms:4x4", "Taxi-v4", "minigrid:MiniGrid-FourRooms-v0"]
+)
+def test_printed_options_have_at_most_forty_lines(source):
+    pytest.importorskip("minigrid")
+    options = eo.discover(source, 20)
+    lines = str(options).splitlines()
+    assert len(lines) <= 40
+    assert lines[-1] == repr(options)
+    assert any(line.startswith("...") for line in lines)
+
+
+def test_set_side_by_side_fills_rows_and_cuts_what_is_too_long():
+    blocks = ["ab\nab"] * 5
+    text, n_shown = _text.set_side_by_side(blocks, max_lines=5, max_width=5)
+    assert text == "ab ab\nab ab\n\nab ab\nab ab"
+    assert n_shown == 4
+    text, n_shown = _text.set_side_by_side(["1\n2\n3\n4"], max_lines=3)
+    assert text == "1\n2\n..."
+    assert _text.set_side_by_side([], max_lines=3) == ("", 0)
+
+
 def test_explain_glyphs_is_silent_about_arrows_and_ends_with_the_legend():
     assert _text.explain_glyphs("↑●") == ""
     assert _text.explain_glyphs("9○", "maps").endswith("; maps")

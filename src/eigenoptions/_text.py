@@ -7,6 +7,7 @@ Figures are drawn by `plots`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +26,10 @@ ARROWS = {
     (-1, -1): "↖",
 }
 
+# Headings of an agent, in the order of right turns, and the glyphs of its turns.
+HEADINGS = ("right", "down", "left", "up")
+TURNS = {-1: "↶", 1: "↷"}
+
 # An option terminates; its action changes nothing; no state.
 STOP = "●"
 STAY = "○"
@@ -32,6 +37,10 @@ WALL = "█"
 
 # Most rows and columns of a map; larger maps are drawn coarser.
 MAX_SIDE = 48
+
+# Most lines that a record prints, and most characters of a line of maps.
+MAX_LINES = 40
+MAX_WIDTH = 80
 
 
 def layout_states(
@@ -123,12 +132,50 @@ def find_moves(
     return cells[next_states] - cells
 
 
-def draw_arrows(policy: IntegerArray, moves: IntegerArray | None) -> list[str]:
+def find_turns(
+    headings: IntegerArray, policy: IntegerArray, successors: IntegerArray
+) -> NDArray[np.int64]:
+    """Find where the action of each state turns the agent.
+
+    Parameters
+    ----------
+    headings : (S,) array
+        Heading of each state, a number of `HEADINGS`.
+    policy : (S,) array
+        Action of each state, negative where an option terminates.
+    successors : (S, A) array
+        Most likely next state of each action.
+
+    Returns
+    -------
+    (S,) array
+        -1 for a turn to the left, 1 for one to the right, 0 for any other action.
+
+    Examples
+    --------
+    >>> successors = np.array([[1, 0], [1, 0]])
+    >>> find_turns(np.array([0, 3]), np.array([0, 1]), successors).tolist()
+    [-1, 1]
+    """
+    states = np.arange(len(policy))
+    next_states = np.where(policy >= 0, successors[states, policy], states)
+    # 1 is a quarter to the right and 3 one to the left.
+    quarters = (headings[next_states] - headings) % len(HEADINGS)
+    turns = np.array([0, 1, 0, -1], dtype=np.int64)
+    return np.asarray(turns[quarters])
+
+
+def draw_arrows(
+    policy: IntegerArray,
+    moves: IntegerArray | None,
+    turns: IntegerArray | None = None,
+) -> list[str]:
     """Draw one glyph per state for the action there.
 
-    An arrow leads to a neighbouring cell. A ring is an action that changes nothing, and
-    a dot a state where the option terminates. An action that leads elsewhere, or whose
-    move is not known, is shown by its number, or by ``+`` above 9.
+    An arrow leads to a neighbouring cell, a round one turns the agent. A ring is an
+    action that changes nothing, and a dot a state where the option terminates. An
+    action that leads elsewhere, or whose move is not known, is shown by its number, or
+    by ``+`` above 9.
 
     Parameters
     ----------
@@ -136,6 +183,8 @@ def draw_arrows(policy: IntegerArray, moves: IntegerArray | None) -> list[str]:
         Action of each state, negative where the option terminates.
     moves : (S, 2) array or None
         Rows and columns that the actions move by; None where they are not known.
+    turns : (S,) array, default=None
+        -1 where the action turns the agent to the left, 1 to the right, else 0.
 
     Examples
     --------
@@ -147,9 +196,16 @@ def draw_arrows(policy: IntegerArray, moves: IntegerArray | None) -> list[str]:
     if moves is None:
         return [_draw_action(action, None) for action in policy.tolist()]
 
+    if turns is None:
+        turns = np.zeros(len(policy), dtype=np.int64)
     glyphs = []
-    for action, (rows, columns) in zip(policy.tolist(), moves.tolist(), strict=True):
-        glyphs.append(_draw_action(action, (rows, columns)))
+    for action, (rows, columns), turn in zip(
+        policy.tolist(), moves.tolist(), turns.tolist(), strict=True
+    ):
+        if action >= 0 and turn != 0:
+            glyphs.append(TURNS[turn])
+        else:
+            glyphs.append(_draw_action(action, (rows, columns)))
     return glyphs
 
 
@@ -188,6 +244,8 @@ def explain_glyphs(glyphs: Iterable[str], legend: str = "") -> str:
     """
     drawn = set(glyphs)
     parts = []
+    if drawn & set(TURNS.values()):
+        parts.append("↶ and ↷ turn the agent to the left and to the right")
     if STAY in drawn:
         parts.append(f"{STAY} the action most likely changes nothing")
     if drawn & set("0123456789+"):
@@ -199,6 +257,69 @@ def explain_glyphs(glyphs: Iterable[str], legend: str = "") -> str:
     if legend:
         parts.append(legend)
     return "; ".join(parts)
+
+
+def set_side_by_side(
+    blocks: Sequence[str], max_lines: int, max_width: int = MAX_WIDTH
+) -> tuple[str, int]:
+    r"""Set blocks of lines beside each other, in as many rows as there is room for.
+
+    Parameters
+    ----------
+    blocks : sequence of str
+        Blocks of lines, such as maps below their labels.
+    max_lines : int
+        Most lines. If the first row alone has more, the rest of it becomes "...".
+    max_width : int, default=80
+        Most characters of a line; a single block may be wider.
+
+    Returns
+    -------
+    text : str
+        The blocks.
+    n_shown : int
+        How many of them there are.
+
+    Examples
+    --------
+    >>> text, n_shown = set_side_by_side(["a", "b\nb", "c"], max_lines=2, max_width=3)
+    >>> print(text, n_shown)
+    a b
+      b 2
+    """
+    lines: list[str] = []
+    n_shown = 0
+    while n_shown < len(blocks):
+        row = [blocks[n_shown].split("\n")]
+        width = max(map(len, row[0]))
+        for block in blocks[n_shown + 1 :]:
+            columns = block.split("\n")
+            width += 1 + max(map(len, columns))
+            if width > max_width:
+                break
+            row.append(columns)
+
+        joined = _join_columns(row)
+        if lines and len(lines) + 1 + len(joined) > max_lines:
+            break
+        if lines:
+            lines.append("")
+        lines += joined
+        n_shown += len(row)
+
+    if len(lines) > max_lines:
+        lines = [*lines[: max_lines - 1], "..."]
+    return "\n".join(lines), n_shown
+
+
+def _join_columns(columns: Sequence[Sequence[str]]) -> list[str]:
+    """Join blocks of lines, with a space between them."""
+    widths = [max(map(len, column)) for column in columns]
+    joined = []
+    for line in zip_longest(*columns, fillvalue=""):
+        parts = [part.ljust(width) for part, width in zip(line, widths, strict=True)]
+        joined.append(" ".join(parts).rstrip())
+    return joined
 
 
 def draw_spark(

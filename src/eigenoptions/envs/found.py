@@ -414,13 +414,17 @@ def _make_mdp(
 ) -> MDP:
     """Return the table so far with the numbers of the environment."""
     coords = about.coords
+    headings = None
     legend = about.legend
     if (
         about.numbers is None
         and isinstance(about.by, str)
         and about.by in families.names()
     ):
-        coords, legend = families.find(about.by).place_states(states)
+        family = families.find(about.by)
+        coords, legend = family.place_states(states)
+        if coords is not None:
+            headings = family.find_headings(states)
 
     recognition = {
         "by": about.by,
@@ -438,6 +442,7 @@ def _make_mdp(
         start=int(seen[start]),
         name=about.name,
         coords=coords,
+        headings=headings,
         legend=legend,
         states=states,
         # Where numbers begin at 0, an observation is the number of the state.

@@ -116,6 +116,7 @@ def search_states(
         states=keys,
         recognition=recognition,
         coords=coords,
+        headings=None if coords is None else family.find_headings(keys),
         legend=legend,
         start=0,
         name=env_name(env),

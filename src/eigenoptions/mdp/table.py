@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from eigenoptions._text import draw_map, printable
+from eigenoptions._svg import draw_maps, draw_nodes, show_figures, show_table
+from eigenoptions._text import HEADINGS, draw_map, printable
 from eigenoptions._types import FloatArray
 from eigenoptions._validation import (
     Record,
@@ -40,6 +41,9 @@ class MDP(Record):
         Row ``s * A + a`` is the distribution p(. | s, a). It is copied and checked.
     coords : ndarray of int of shape (S, 2), default=None
         Row and column of each state, for pictures.
+    headings : ndarray of int of shape (S,), default=None
+        Where an agent looks in each state, for pictures: 0 right, 1 down, 2 left, 3 up.
+        `coords` then has a map of its own for each of them.
     positions : ndarray of shape (S, 2), default=None
         Where the nodes of a graph are drawn: x and y.
     start : int, default=None
@@ -70,6 +74,7 @@ class MDP(Record):
     transition: csr_array
     _: KW_ONLY
     coords: NDArray[np.int_] | None = None
+    headings: NDArray[np.int_] | None = None
     positions: FloatArray | None = None
     start: int | None = None
     goal: int | None = None
@@ -87,6 +92,8 @@ class MDP(Record):
         checked: dict[str, Any] = {"transition": table}
         if self.coords is not None:
             checked["coords"] = _check_coords(self.coords, n_states)
+        if self.headings is not None:
+            checked["headings"] = _check_headings(self.headings, n_states)
         if self.positions is not None:
             checked["positions"] = _check_positions(self.positions, n_states)
         if self.reward is not None:
@@ -387,6 +394,45 @@ class MDP(Record):
         lines.append(repr(self))
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        """The map, or the graph, as a notebook shows it."""
+        title = repr(self)
+        if self.coords is not None:
+            marks = {}
+            if self.start is not None:
+                marks[self.start] = "S"
+            if self.goal is not None:
+                marks[self.goal] = "G"
+            figures = draw_maps(self.coords, self.headings, marks=marks)
+            legend = self.legend if self.headings is None else ""
+            return show_figures(title, [figures], [legend])
+        if self.positions is not None:
+            figures = [draw_nodes(self.positions, self.edges)]
+            return show_figures(title, [figures], [self.legend])
+
+        rows = [(str(name), str(value)) for name, value in self._count_parts()]
+        note = (
+            "states have no coordinates, so no map shows them: "
+            "dataclasses.replace(mdp, coords=...) adds a row and a column for each"
+        )
+        return show_table(title, ("", ""), rows, [note, self.legend])
+
+    @property
+    def edges(self) -> NDArray[np.int_]:
+        """``(E, 2)`` pairs of different states that some action joins, each once."""
+        rows, after = self.transition.nonzero()
+        before = rows // self.n_actions
+        pairs = np.sort(np.stack([before, after], axis=1), axis=1)
+        return np.unique(pairs[before != after], axis=0)
+
+    def _count_parts(self) -> list[tuple[str, int]]:
+        """What is counted where there is no map."""
+        return [
+            ("states", self.n_states),
+            ("actions", self.n_actions),
+            ("pairs of states that an action joins", len(self.edges)),
+        ]
+
 
 def _count(number: int, noun: str) -> str:
     """A number and its noun, as in ``"2 states"``."""
@@ -454,6 +500,22 @@ def _check_coords(coords: Any, n_states: int) -> NDArray[np.int_]:
         raise ValueError(
             f"coords must be integers ({n_states}, 2), "
             f"got {checked.dtype} {checked.shape}"
+        )
+    return checked
+
+
+def _check_headings(headings: Any, n_states: int) -> NDArray[np.int_]:
+    """Read-only headings ``(S,)``."""
+    checked = readonly(headings)
+    if checked.shape != (n_states,) or checked.dtype.kind not in "iu":
+        raise ValueError(
+            f"headings must be integers ({n_states},), got {checked.dtype} "
+            f"{checked.shape}"
+        )
+    if checked.min() < 0 or checked.max() >= len(HEADINGS):
+        raise ValueError(
+            f"headings must be in 0..{len(HEADINGS) - 1} ({', '.join(HEADINGS)}), got "
+            f"{checked.min()}..{checked.max()}"
         )
     return checked
 

@@ -18,15 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenoptions._registry import environment_checks
-from eigenoptions._text import (
-    count_noun,
-    describe,
-    draw_arrows,
-    draw_map,
-    explain_glyphs,
-    find_moves,
-    printable,
-)
+from eigenoptions._text import count_noun, describe, printable
 from eigenoptions._types import (
     BoolArray,
     Environment,
@@ -46,6 +38,7 @@ from eigenoptions._validation import (
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp.chains import compute_lengths, sample_successor
 from eigenoptions.options.files import Arrays, write_arrays
+from eigenoptions.options.pictures import print_options, show_options
 
 TERMINATE = -1
 
@@ -390,6 +383,10 @@ class Option(Record, OptionFields, TablePolicy):
             f"{len(self.policy)} states, mean length {self.mean_length:.3g})"
         )
 
+    def _repr_html_(self) -> str:
+        """The map of the option, as a notebook shows it."""
+        return show_options(repr(self), self.mdp, [self])
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OptionSet(Record, OptionSequence[Option], TablePolicy):
@@ -565,6 +562,8 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
         }
         if mdp.coords is not None:
             arrays["mdp.coords"] = mdp.coords
+        if mdp.headings is not None:
+            arrays["mdp.headings"] = mdp.headings
         if mdp.positions is not None:
             arrays["mdp.positions"] = mdp.positions
         if mdp.reward is not None:
@@ -625,23 +624,11 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
         )
 
     def __str__(self) -> str:
-        coords = self.mdp.coords
-        if coords is None:
-            return repr(self)
+        return print_options(repr(self), self.mdp, self)
 
-        parts = []
-        used = ""
-        for option in self[:6]:
-            moves = find_moves(coords, option.policy, self.mdp.most_likely_successors)
-            glyphs = draw_arrows(option.policy, moves)
-            parts.append(f"{printable(option.label)}\n{draw_map(coords, glyphs)}")
-            used += "".join(glyphs)
-
-        legend = printable(explain_glyphs(used, self.mdp.legend))
-        if legend:
-            parts.append(legend)
-        parts.append(repr(self))
-        return "\n\n".join(parts)
+    def _repr_html_(self) -> str:
+        """Maps of the first options, as a notebook shows them."""
+        return show_options(repr(self), self.mdp, self)
 
 
 def _describe_recognition(recognition: dict[str, Any]) -> dict[str, Any]:

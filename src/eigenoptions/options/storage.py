@@ -121,6 +121,7 @@ def _make_mdp(header: dict[str, Any], arrays: Arrays) -> MDP:
 
     fields: dict[str, Any] = {
         "coords": coords,
+        "headings": arrays.get("mdp.headings"),
         "positions": arrays.get("mdp.positions"),
         "reward": arrays.get("mdp.reward"),
     }

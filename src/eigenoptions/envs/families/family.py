@@ -46,6 +46,11 @@ def _leave_unplaced(keys: Sequence[Hashable]) -> Places:
     return None, ""
 
 
+def _leave_headings(keys: Sequence[Hashable]) -> IndexArray | None:
+    """An agent has no heading."""
+    return None
+
+
 def _search_as_it_is(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
     """Every wrapper may change what the key reads."""
     return env
@@ -83,6 +88,8 @@ class Family:
         digest of the walls; None where there is only one.
     place_states : callable, default=no places
         From the keys of all states to where a picture shows them, and its legend.
+    find_headings : callable, default=no headings
+        From the keys of all states to where the agent looks: ``MDP.headings``.
     prepare_search : callable, default=the environment as it is
         From an environment to the one that is searched, without wrappers that the key
         does not need.
@@ -103,6 +110,7 @@ class Family:
     restore: Restore | None = None
     identify_layout: Callable[[Any], str | None] = _identify_no_layout
     place_states: Callable[[Sequence[Any]], Places] = _leave_unplaced
+    find_headings: Callable[[Sequence[Any]], IndexArray | None] = _leave_headings
     prepare_search: Callable[[gym.Env[Any, Any]], gym.Env[Any, Any]] = _search_as_it_is
     suggest_sampled: Callable[[gym.Env[Any, Any]], str] = _suggest_env
     trackers: Mapping[str, Callable[[], Recogniser]] = field(default_factory=dict)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
+from eigenoptions._types import IndexArray
 from eigenoptions.envs.families.family import Family, Places, families
 from eigenoptions.envs.poses import PoseTracker
 from eigenoptions.envs.sources import PASSIVE_WRAPPERS
@@ -25,10 +26,7 @@ _MEMORY = ("a_done", "b_done", "preCarrying", "lastStepMatch")
 # Objects that never change within an episode.
 _FIXED = ("wall", "floor")
 
-_LEGEND = (
-    "four maps, one per heading of the agent: right and down above, left and up below; "
-    "0 turn left, 1 turn right, 3 pick up, 4 drop, 5 toggle"
-)
+_LEGEND = "one map per heading of the agent: right and down above, left and up below"
 
 
 class _SavedState(NamedTuple):
@@ -134,6 +132,11 @@ def _place_states(keys: Sequence[Any]) -> Places:
     return np.array(places), _LEGEND
 
 
+def _find_headings(keys: Sequence[Any]) -> IndexArray:
+    """Find where the agent looks: MiniGrid's numbers are those of `MDP.headings`."""
+    return np.array([key[-1] for key in keys], dtype=np.int64)
+
+
 def _leave_out_observations(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
     """Leave out observations, which take most of the time of a step: no key reads them.
 
@@ -200,6 +203,7 @@ MINIGRID = Family(
     restore=_restore_state,
     identify_layout=_identify_layout,
     place_states=_place_states,
+    find_headings=_find_headings,
     prepare_search=_leave_out_observations,
     suggest_sampled=_suggest_sampled,
     trackers={"pose": PoseTracker},

@@ -1,0 +1,272 @@
+"""Options of a table as text and as pictures in a notebook.
+
+A map has an arrow for each state: where the option most likely goes. Large maps have
+colours, graphs have arrows along their edges, and other options a line of a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenoptions._svg import (
+    Figure,
+    count_hidden,
+    draw_maps,
+    draw_nodes,
+    fits_arrows,
+    show_figures,
+    show_table,
+)
+from eigenoptions._text import (
+    HEADINGS,
+    MAX_LINES,
+    draw_arrows,
+    draw_map,
+    explain_glyphs,
+    find_moves,
+    find_turns,
+    printable,
+    set_side_by_side,
+)
+from eigenoptions._types import FloatArray, IntegerArray
+from eigenoptions.mdp import MDP
+
+# Most maps of a page, and most rows of a table.
+_MAX_MAPS = 8
+_MAX_ROWS = 20
+
+
+class DrawnPurpose(Protocol):
+    """What a picture needs to know of a purpose."""
+
+    @property
+    def potential(self) -> FloatArray | None:
+        """One number per state, or None."""
+
+    @property
+    def goal(self) -> int | None:
+        """The state that it leads to, or None."""
+
+
+class DrawnOption(Protocol):
+    """What a picture needs to know of an option of a table."""
+
+    @property
+    def label(self) -> str:
+        """Its name."""
+
+    @property
+    def eigenvalue(self) -> float:
+        """The eigenvalue of its eigenvector, or nan."""
+
+    @property
+    def mean_length(self) -> float:
+        """Expected steps until it terminates."""
+
+    @property
+    def policy(self) -> IntegerArray:
+        """The action of each state, negative where it terminates."""
+
+    @property
+    def value(self) -> FloatArray:
+        """The value of each state."""
+
+    @property
+    def purpose(self) -> DrawnPurpose:
+        """What it was computed for."""
+
+
+def show_options(title: str, mdp: MDP, options: Sequence[DrawnOption]) -> str:
+    """Show options as a page of a notebook.
+
+    Parameters
+    ----------
+    title : str
+        What they are.
+    mdp : MDP
+        Their table.
+    options : sequence of options
+        Those that are shown, as far as there is room.
+    """
+    if not len(options) or (mdp.coords is None and mdp.positions is None):
+        return _tabulate(title, mdp, options)
+
+    n_headings = 1 if mdp.headings is None else len(np.unique(mdp.headings))
+    n_shown = max(1, _MAX_MAPS // n_headings)
+    groups = [_draw_option(mdp, option) for option in options[:n_shown]]
+    remedy = f"options[{n_shown}:], or eo.plots.plot_options(options)"
+    notes = [
+        _explain(mdp, options[:n_shown]),
+        count_hidden(len(options), n_shown, "option", remedy),
+    ]
+    return show_figures(title, groups, notes)
+
+
+def print_options(title: str, mdp: MDP, options: Sequence[DrawnOption]) -> str:
+    """Draw options as maps of characters, of at most 40 lines.
+
+    Parameters
+    ----------
+    title : str
+        What they are: the last line.
+    mdp, options
+        As in `show_options`.
+    """
+    if mdp.coords is None or not len(options):
+        return title
+
+    # No more of them would have room.
+    blocks = []
+    n_parts = 1 if mdp.headings is None else len(np.unique(mdp.headings))
+    for option in options[: _MAX_MAPS * 2]:
+        blocks += _print_maps(mdp, option)
+
+    # Below the maps: empty lines, what is hidden, the legend and the title.
+    text, n_blocks = set_side_by_side(blocks, MAX_LINES - 6)
+    n_shown = max(1, n_blocks // n_parts)
+    legend = _explain_glyphs(mdp, options[:n_shown])
+    hidden = count_hidden(len(options), n_shown, "option", f"options[{n_shown}:]")
+    below = [hidden, printable(legend), title]
+    return "\n\n".join([text, "\n".join(line for line in below if line)])
+
+
+def make_caption(label: str, eigenvalue: float) -> str:
+    r"""Make a title: the label of an option or eigenvector, and its eigenvalue, if any.
+
+    >>> make_caption("e2+", 0.25), make_caption("goal 3", float("nan"))
+    ('e2+  λ = 0.25', 'goal 3')
+    """
+    if np.isnan(eigenvalue):
+        return label
+    return f"{label}  λ = {eigenvalue:.3g}"
+
+
+def find_arrows(
+    mdp: MDP, policy: IntegerArray
+) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+    """Find where the actions of a policy most likely move and turn the agent.
+
+    Parameters
+    ----------
+    mdp : MDP
+        States with `coords`.
+    policy : (S,) array
+        Action of each state, negative where an option terminates.
+
+    Returns
+    -------
+    moves : (S, 2) array
+        Rows and columns, as `_text.find_moves` returns them.
+    turns : (S,) array or None
+        Turns, as `_text.find_turns` returns them; None where no heading is known.
+    """
+    assert mdp.coords is not None
+    actions = np.asarray(policy, dtype=np.int64)
+    successors = mdp.most_likely_successors
+    moves = find_moves(mdp.coords, actions, successors)
+    if mdp.headings is None:
+        return moves, None
+    return moves, find_turns(mdp.headings, actions, successors)
+
+
+def _draw_option(mdp: MDP, option: DrawnOption) -> list[Figure]:
+    """The maps of an option, or its graph."""
+    caption = make_caption(option.label, option.eigenvalue)
+    if mdp.headings is not None:
+        caption = option.label
+    policy = np.asarray(option.policy, dtype=np.int64)
+    if mdp.coords is None:
+        assert mdp.positions is not None
+        states = np.arange(mdp.n_states)
+        next_states = mdp.most_likely_successors[states, policy]
+        return [
+            draw_nodes(
+                mdp.positions,
+                mdp.edges,
+                policy=policy,
+                next_states=next_states,
+                caption=caption,
+            )
+        ]
+
+    if fits_arrows(mdp.coords):
+        moves, turns = find_arrows(mdp, policy)
+        return draw_maps(
+            mdp.coords,
+            mdp.headings,
+            policy=policy,
+            moves=moves,
+            turns=turns,
+            caption=caption,
+        )
+    # The potential of a single goal is one bright cell: its value shows the way there.
+    heights = option.purpose.potential
+    if heights is None or option.purpose.goal is not None:
+        heights = option.value
+    return draw_maps(
+        mdp.coords, mdp.headings, values=heights, dots=policy < 0, caption=caption
+    )
+
+
+def _print_maps(mdp: MDP, option: DrawnOption) -> list[str]:
+    """A map of characters below its label, or one for each heading."""
+    assert mdp.coords is not None
+    label = printable(option.label)
+    moves, turns = find_arrows(mdp, option.policy)
+    glyphs = np.array(draw_arrows(option.policy, moves, turns))
+    if mdp.headings is None:
+        return [f"{label}\n{draw_map(mdp.coords, glyphs.tolist())}"]
+
+    blocks = []
+    for number in np.unique(mdp.headings).tolist():
+        states = np.flatnonzero(mdp.headings == number)
+        drawn = draw_map(mdp.coords[states], glyphs[states].tolist())
+        blocks.append(f"{label} facing {HEADINGS[number]}\n{drawn}")
+    return blocks
+
+
+def _explain(mdp: MDP, options: Sequence[DrawnOption]) -> str:
+    """What the pictures show."""
+    if mdp.coords is None:
+        return "red: the option ends there"
+    if not fits_arrows(mdp.coords):
+        return "options climb from blue to orange, and end on red"
+    glyphs = _explain_glyphs(mdp, options)
+    if mdp.headings is not None:
+        glyphs = glyphs.replace("↶ and ↷ turn", "bent arrows turn")
+    return "; ".join(part for part in ("red: the option ends there", glyphs) if part)
+
+
+def _explain_glyphs(mdp: MDP, options: Sequence[DrawnOption]) -> str:
+    """What arrows do not say by themselves."""
+    used: set[str] = set()
+    for option in options:
+        used.update(draw_arrows(option.policy, *find_arrows(mdp, option.policy)))
+    # The maps of headings have captions.
+    return explain_glyphs(used, mdp.legend if mdp.headings is None else "")
+
+
+def _tabulate(title: str, mdp: MDP, options: Sequence[DrawnOption]) -> str:
+    """Options without a picture: where they start and end, and how long they take."""
+    rows = []
+    for option in options[:_MAX_ROWS]:
+        n_ends = int((option.policy < 0).sum())
+        rows.append(
+            [
+                make_caption(option.label, option.eigenvalue),
+                f"{mdp.n_states - n_ends:,}",
+                f"{n_ends:,}",
+                f"{option.mean_length:.3g}",
+            ]
+        )
+    header = ["option", "starts in (states)", "ends in (states)", "mean length"]
+    has_map = mdp.coords is not None or mdp.positions is not None
+    notes = [
+        "" if has_map else "states have no coordinates, so no map shows them",
+        count_hidden(len(options), len(rows), "option", f"options[{len(rows)}:]"),
+    ]
+    return show_table(title, header, rows, notes)

@@ -1,0 +1,174 @@
+"""What a notebook shows of each record: SVG that is read here as XML."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import eigenoptions as eo
+from eigenoptions import _svg
+from eigenoptions._colors import RED
+
+ROOMS = eo.maze("four-rooms")
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+class TagCounter(HTMLParser):
+    """Checks that all tags are closed, in their order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_startendtag(self, tag: str, attrs: object) -> None:
+        pass
+
+
+def read_pictures(record: object) -> list[ElementTree.Element]:
+    """The SVG elements of what a notebook shows."""
+    html = record._repr_html_()  # type: ignore[attr-defined]
+    counter = TagCounter()
+    counter.feed(html)
+    assert counter.open == []
+    found = re.findall(r"<svg.*?</svg>", html, flags=re.DOTALL)
+    return [ElementTree.fromstring(text) for text in found]
+
+
+def find_dots(picture: ElementTree.Element) -> set[tuple[int, int]]:
+    """Rows and columns of the red dots, with one ring of walls around the map."""
+    dots = set()
+    for path in picture.iter(f"{SVG}path"):
+        if path.get("stroke") == RED:
+            for x, y in re.findall(r"M([\d.]+) ([\d.]+)h0", path.get("d", "")):
+                dots.add((int(float(y)), int(float(x))))
+    return dots
+
+
+def test_a_maze_is_drawn_with_its_start_and_goal():
+    (picture,) = read_pictures(ROOMS)
+    assert picture.get("viewBox") == "0 0 13 13"
+    letters = {text.text: text for text in picture.iter(f"{SVG}text")}
+    assert set(letters) == {"S", "G"}
+    assert (letters["S"].get("x"), letters["S"].get("y")) == ("1.5", "11.5")
+
+
+def test_options_are_maps_with_a_dot_where_each_ends():
+    options = eo.discover(ROOMS, 4)
+    pictures = read_pictures(options)
+    assert len(pictures) == 4
+    for picture, option in zip(pictures, options, strict=True):
+        ends = ROOMS.coords[option.termination]
+        assert find_dots(picture) == {tuple(end) for end in ends.tolist()}
+    (alone,) = read_pictures(options["e3+"])
+    assert find_dots(alone) == find_dots(pictures[2])
+
+
+def test_arrows_point_where_the_option_goes():
+    options = eo.discover("S..", 2)
+    (picture,) = read_pictures(options["e2+"])
+    (arrows,) = (
+        path for path in picture.iter(f"{SVG}path") if path.get("stroke-width") == ".1"
+    )
+    # Each arrow is a line and its head. This option goes to the left.
+    lines = re.findall(r"M([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)M", arrows.get("d", ""))
+    assert len(lines) == 2
+    for x, y, to_x, to_y in np.array(lines, dtype=float):
+        assert to_x < x
+        assert to_y == y
+
+
+def test_only_the_first_options_are_drawn_and_the_others_counted():
+    options = eo.discover(ROOMS, 16)
+    assert len(read_pictures(options)) == 8
+    assert "... 8 more options: options[8:]" in options._repr_html_()
+    assert "more option" not in options[:8]._repr_html_()
+
+
+def test_minigrid_has_a_map_for_each_heading_with_bent_arrows():
+    pytest.importorskip("minigrid")
+    options = eo.discover("minigrid:MiniGrid-Empty-5x5-v0", 4)
+    np.testing.assert_array_equal(
+        options.mdp.headings, [key[-1] for key in options.mdp.states]
+    )
+    pictures = read_pictures(options[0])
+    titles = [picture.find(f"{SVG}title").text for picture in pictures]
+    assert titles == [f"e2+ facing {name}" for name in ("right", "down", "left", "up")]
+    n_dots = sum(len(find_dots(picture)) for picture in pictures)
+    assert n_dots == options[0].termination.sum()
+    # No action is a digit: turns are arrows.
+    assert not any(list(picture.iter(f"{SVG}text")) for picture in pictures)
+    # Four maps of two options.
+    assert len(read_pictures(options)) == 8
+
+
+def test_large_maps_are_colours_and_graphs_are_edges():
+    large = eo.discover("open:60x60", 2)
+    (picture, _) = read_pictures(large)
+    colors = {path.get("fill") for path in picture.iter(f"{SVG}path")}
+    assert {_svg.SCREEN_BLUE, _svg.SCREEN_ORANGE} <= colors
+
+    ring = eo.from_graph([(i, (i + 1) % 6) for i in range(6)])
+    angle = np.arange(6) * np.pi / 3
+    placed = replace(ring, positions=np.stack([np.cos(angle), np.sin(angle)], axis=1))
+    (picture,) = read_pictures(placed)
+    edges = picture.find(f"{SVG}path").get("d")
+    assert edges.count("L") == 6
+    options = eo.discover(placed, 2)
+    (picture, _) = read_pictures(options)
+    assert picture.find(f"{SVG}path").get("d") == edges
+    (picture,) = read_pictures(options[0])
+    red = [path for path in picture.iter(f"{SVG}path") if path.get("stroke") == RED]
+    assert red[0].get("d").count("M") == options[0].termination.sum()
+
+
+def test_states_without_coordinates_are_a_table():
+    bare = eo.MDP(ROOMS.transition)
+    assert read_pictures(bare) == []
+    assert "coordinates" in bare._repr_html_()
+    options = eo.discover(bare, 2)
+    assert read_pictures(options) == []
+    assert options._repr_html_().count("<tr>") == 3
+
+
+def test_pictures_suit_light_and_dark_pages():
+    """Lines and walls have the colour of the text, and nothing is white or black."""
+    pages = [ROOMS, eo.discover(ROOMS, 2), eo.discover("open:60x60", 2)]
+    for record in pages:
+        html = record._repr_html_().lower()
+        assert "currentcolor" in html
+        assert not re.search(r"white|black|#fff|#000|<style|<script", html)
+
+
+def test_labels_cannot_command_the_page():
+    hostile = eo.Purpose(None, "<script>alert(1)</script>\x1b[31m")
+    options = eo.OptionSet(eo.maze("S..G"), [[1] * 4], purposes=[hostile])
+    for record in (options, options[0]):
+        html = record._repr_html_()
+        assert "<script" not in html
+        assert "\x1b" not in html
+    named = replace(ROOMS, name="<b>", legend="<i>")
+    assert not {"<b>", "<i>"} & set(re.findall(r"<\w+>", named._repr_html_()))
+
+
+def test_pictures_need_no_matplotlib():
+    code = """
+import sys, eigenoptions as eo
+eo.discover("four-rooms", 2)._repr_html_()
+eo.maze("four-rooms")._repr_html_()
+print("matplotlib" in sys.modules, "numba" in sys.modules)
+"""
+    done = subprocess.check_output([sys.executable, "-c", code], text=True)
+    assert done.split() == ["False", "False"]
