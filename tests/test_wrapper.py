@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+import sys
 from typing import Any
 
 import gymnasium as gym
@@ -122,6 +124,9 @@ def test_step_primitive_action_is_the_environments_own(
             "discount": 0.9,
             "primitive_return": expected[1],
         }
+        is_over = outcome[2] or outcome[3]
+        assert ("option_usage" in info) == is_over
+        info.pop("option_usage", None)
         assert info == own_info | extra
         if outcome[2] or outcome[3]:
             assert env.reset()[0] == bare.reset()[0]
@@ -277,6 +282,62 @@ class Climb:
         if position > 0.3:
             return eo.TERMINATE
         return 2 if velocity >= 0 else 0
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_use_of_options_is_counted_at_the_end_of_an_episode(mode: str) -> None:
+    """An option that is not available, a step, and an option to the goal."""
+    policies = np.array([[1, 1, 1, 1, 1, 1, -1], [-1] * 7])
+    env = wrap_corridor(make_options(policies, 4), maze="S.....G", mode=mode)
+    infos = []
+    for choice in (5, 1, *[4] * 7):
+        *_, terminated, truncated, info = env.step(choice)
+        infos.append(info)
+        if terminated or truncated:
+            break
+
+    assert all("option_usage" not in info for info in infos[:-1])
+    n_steps = sum(info["duration"] for info in infos)
+    assert n_steps >= 6
+    assert infos[-1]["option_usage"] == {
+        "decisions": 3,
+        "option_decisions": 1,
+        "steps": n_steps,
+        "option_steps": n_steps - 2,
+    }
+    # The next episode counts anew.
+    env.reset(seed=0)
+    for _ in range(6):
+        *_, info = env.step(1)
+    assert info["option_usage"]["decisions"] == info["option_usage"]["steps"] == 6
+
+
+def test_agents_of_sb3_without_our_adapters_are_warned_of() -> None:
+    """Once, when an option takes several steps; not with our adapters."""
+    code = """
+import sys
+import eigenoptions as eo
+ADAPTERS
+env = eo.envs.MazeEnv("four-rooms")
+options = eo.discover(env, n_options=4)
+for _ in range(2):
+    wrapped = eo.OptionsWrapper(env, options, option_chance=0.5)
+    wrapped.reset(seed=0)
+    wrapped.action_space.seed(0)
+    for _ in range(100):
+        wrapped.step(wrapped.action_space.sample())
+"""
+    counts = []
+    for line in (
+        "",
+        "import stable_baselines3",
+        "import eigenoptions.agents.sb3",
+    ):
+        command = [sys.executable, "-c", code.replace("ADAPTERS", line)]
+        done = subprocess.run(command, capture_output=True, encoding="utf-8")
+        assert done.returncode == 0, done.stderr
+        counts.append(done.stderr.count("OptionsDQN"))
+    assert counts == [0, 1, 0]
 
 
 def test_objects_with_act_are_options() -> None:

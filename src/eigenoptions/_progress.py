@@ -88,13 +88,17 @@ def _ignore(done: int, total: int) -> None:
 
 def _has_spectators() -> bool:
     """Whether a bar would be seen: in a terminal, or in a notebook."""
-    # Workers write to the same terminal as the process that started them.
-    processes = sys.modules.get("multiprocessing.process")
-    if processes is not None and processes.current_process().name != "MainProcess":
+    if not is_main_process():
         return False
     if "ipykernel" in sys.modules:
         return True
     return sys.stderr is not None and sys.stderr.isatty()
+
+
+def is_main_process() -> bool:
+    """Whether this is no worker, which writes to the terminal of its parent."""
+    processes = sys.modules.get("multiprocessing.process")
+    return processes is None or processes.current_process().name == "MainProcess"
 
 
 class _Bar:

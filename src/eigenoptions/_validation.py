@@ -117,6 +117,15 @@ def check_choice(name: str, value: object, choices: Iterable[str]) -> str:
     )
 
 
+def explain_extra(extra: str) -> str:
+    """Say how to install an extra, with a clone of the repository and without.
+
+    >>> explain_extra("sb3")
+    "pip install 'eigenoptions[sb3]' (in a clone: pip install '.[sb3]')"
+    """
+    return f"pip install 'eigenoptions[{extra}]' (in a clone: pip install '.[{extra}]')"
+
+
 def check_type(name: str, value: object, expected: type, remedy: str) -> None:
     """Check that a value is an instance of a class; the error ends with a remedy."""
     if not isinstance(value, expected):

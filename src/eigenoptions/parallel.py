@@ -25,7 +25,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 from warnings import catch_warnings
 
 from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
-from eigenoptions._validation import check_choice, check_int
+from eigenoptions._validation import check_choice, check_int, explain_extra
 
 __all__ = ["using", "run_jobs"]
 
@@ -292,7 +292,7 @@ def _join_ray(workers: int | None) -> bool:
         import ray
     except ImportError as error:
         raise ImportError(
-            f"engine 'ray' needs Ray ({error}): pip install 'eigenoptions[ray]'"
+            f"engine 'ray' needs Ray ({error}): {explain_extra('ray')}"
         ) from None
     if ray.is_initialized():
         return False

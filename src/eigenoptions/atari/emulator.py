@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._validation import check_int, suggest_name
+from eigenoptions._validation import check_int, explain_extra, suggest_name
 
 # ALE ends the process when one of these is loaded.
 _TWO_PLAYER_GAMES = {"combat", "joust", "maze_craze", "warlords"}
@@ -241,7 +241,7 @@ def _import_ale_py() -> Any:
         import ale_py.roms
     except ImportError as error:
         raise ImportError(
-            f"Atari games need ale-py ({error}): pip install 'eigenoptions[atari]'"
+            f"Atari games need ale-py ({error}): {explain_extra('atari')}"
         ) from None
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
     return ale_py

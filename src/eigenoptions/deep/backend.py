@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from eigenoptions._validation import explain_extra
+
 __all__ = ["Module", "Tensor", "torch", "use_one_core", "use_one_thread"]
 
 
@@ -22,8 +24,7 @@ class _LazyTorch:
             import torch
         except ImportError as missing:
             raise ImportError(
-                f"eigenoptions.deep needs {missing.name}: "
-                "pip install 'eigenoptions[deep]'",
+                f"eigenoptions.deep needs {missing.name}: {explain_extra('deep')}",
                 name=missing.name,
             ) from None
         return getattr(torch, name)
@@ -60,7 +61,7 @@ def _get_controller() -> Any:
         from threadpoolctl import ThreadpoolController
     except ImportError as missing:
         raise ImportError(
-            f"eigenoptions.deep needs {missing.name}: pip install 'eigenoptions[deep]'",
+            f"eigenoptions.deep needs {missing.name}: {explain_extra('deep')}",
             name=missing.name,
         ) from None
     return ThreadpoolController()

@@ -8,8 +8,10 @@ k steps its target is ``R + gamma**k max_a Q(s', a)`` with ``R = sum_i gamma**i 
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import gymnasium as gym
@@ -17,6 +19,7 @@ import numpy as np
 from gymnasium.spaces import Box
 from numpy.typing import ArrayLike, NDArray
 
+from eigenoptions._progress import is_main_process
 from eigenoptions._types import BoolArray
 from eigenoptions._validation import check_float, check_int
 from eigenoptions.envs.checks import check_spaces
@@ -75,6 +78,33 @@ class Decision:
     def is_unavailable(self) -> bool:
         """Whether a random action takes the place of an option."""
         return self.option >= 0 and self.execution is None
+
+
+@dataclass
+class Usage:
+    """How much options were used in an episode.
+
+    Parameters
+    ----------
+    decisions, option_decisions : int, default=0
+        Number of decisions, and of those for an option that ran.
+    steps, option_steps : int, default=0
+        Number of primitive steps, and of those inside options.
+    """
+
+    decisions: int = 0
+    option_decisions: int = 0
+    steps: int = 0
+    option_steps: int = 0
+
+    def count(self, decision: Decision, *, is_new: bool) -> None:
+        """Count the steps of a decision, and the decision itself where it is new."""
+        runs_option = decision.execution is not None
+        self.decisions += is_new
+        self.steps += decision.duration
+        if runs_option:
+            self.option_decisions += is_new
+            self.option_steps += decision.duration
 
 
 def read_directions(
@@ -292,6 +322,27 @@ def gather_options(options: Options | Option) -> Options:
         [member.purpose for member in members],
         # A single option does not say whether all moves of its table are known.
         provenance={"dynamics": "estimated"},
+    )
+
+
+def warn_of_constant_discount() -> None:
+    """Warn where an agent of Stable-Baselines3 may discount options as one step.
+
+    The environment does not see the agent. What can be known is that the library is
+    loaded, and our adapters for it are not.
+    """
+    has_agents = "stable_baselines3" in sys.modules
+    has_adapters = "eigenoptions.agents.sb3" in sys.modules
+    if has_agents and not has_adapters and is_main_process():
+        _warn_once_of_constant_discount()
+
+
+@cache
+def _warn_once_of_constant_discount() -> None:
+    logger.warning(
+        "an option took several steps: agents of Stable-Baselines3 discount it as one, "
+        "and overrate long options, unless they use eigenoptions.agents.sb3 "
+        "(OptionsDQN; SMDPReplayBuffer or SMDPRolloutBuffer), or mode='step'"
     )
 
 

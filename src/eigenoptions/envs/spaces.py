@@ -112,6 +112,9 @@ class OptionsSpace(OptionSamples, Discrete):
 
     # What primitive actions are sampled from, if it is not uniform.
     primitive_space: Discrete | None = None
+    # The discount per primitive step of an environment whose decisions take several;
+    # adapters compare it with that of their agents. None where they take one.
+    gamma: float | None = None
 
     def __init__(
         self,

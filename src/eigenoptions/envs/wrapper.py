@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -20,7 +20,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from eigenoptions._types import BoolArray
 from eigenoptions._validation import check_choice, check_int
-from eigenoptions.envs.decisions import Decision, DecisionMaker
+from eigenoptions.envs.decisions import (
+    Decision,
+    DecisionMaker,
+    Usage,
+    warn_of_constant_discount,
+)
 from eigenoptions.envs.exploring_spaces import ExploringSpace
 from eigenoptions.envs.families import Key
 from eigenoptions.envs.recognition import Options
@@ -128,7 +133,9 @@ class OptionsWrapper(
     ``info`` is that of the last primitive step, with ``option`` (-1 for a primitive
     action), ``duration``, ``discount`` (gamma to the duration), ``primitive_return``
     (rewards without discount) and ``action_mask`` (int8, also after `reset`). An
-    ``action_mask`` of the environment's own (Taxi) is the first part of it.
+    ``action_mask`` of the environment's own (Taxi) is the first part of it. At the end
+    of an episode ``option_usage`` has its ``decisions``, ``option_decisions``,
+    ``steps`` and ``option_steps``.
 
     Examples
     --------
@@ -199,6 +206,8 @@ class OptionsWrapper(
             self.observation_space = Dict(
                 observation=env.observation_space, option=Discrete(n_options + 1)
             )
+        else:
+            self._space.gamma = self.gamma
 
         # The mask of each state of a table. The last row is that of states that the
         # options do not know, whose number is -1.
@@ -208,6 +217,7 @@ class OptionsWrapper(
         if isinstance(options, OptionSet):
             self._masks[:-1, self.n_primitive :] = options.initiation.T
         self._decision = Decision()
+        self._usage = Usage()
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -220,6 +230,7 @@ class OptionsWrapper(
         self._obs, info = reset_env(self.env, seed=seed, options=options)
         self._input = self._reader.read(self.env, self._obs, is_first=True)
         self._decision = Decision()
+        self._usage = Usage()
         self._space.last_sample = None
         self._update_mask(info)
         return self._observe(), info
@@ -228,6 +239,7 @@ class OptionsWrapper(
         """Take a primitive action or an option; the class describes the result."""
         if self._mask is None:
             raise gym.error.ResetNeeded("call reset before step")
+        is_new = self._decision.is_complete
         decision = self._begin_or_continue(action)
         self._space.last_sample = None
         # After an exception in the middle of an option only a reset helps.
@@ -239,6 +251,9 @@ class OptionsWrapper(
             if decision.is_complete or self.mode == "step":
                 break
         self._decision = decision
+        self._usage.count(decision, is_new=is_new)
+        if decision.duration > 1 and self.gamma < 1:
+            warn_of_constant_discount()
 
         info["option"] = decision.option
         info["duration"] = decision.duration
@@ -250,6 +265,8 @@ class OptionsWrapper(
             info["unavailable"] = True
         if steps:
             info["steps"] = steps
+        if terminated or truncated:
+            info["option_usage"] = asdict(self._usage)
         self._update_mask(info)
         return self._observe(), decision.discounted, terminated, truncated, info
 

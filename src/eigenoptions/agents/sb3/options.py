@@ -17,152 +17,20 @@ choices would be options in most decisions.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from stable_baselines3 import DQN
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.callbacks import BaseCallback, ConvertCallback
+from stable_baselines3.common.type_aliases import MaybeCallback
 
 from eigenoptions._validation import check_float
-
-try:
-    import torch
-    from gymnasium.spaces import Discrete
-    from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
-    from stable_baselines3 import DQN
-    from stable_baselines3.common.base_class import BaseAlgorithm
-    from stable_baselines3.common.buffers import ReplayBuffer, RolloutBuffer
-    from stable_baselines3.common.callbacks import BaseCallback
-    from stable_baselines3.common.vec_env import VecNormalize, VecTransposeImage
-except ModuleNotFoundError as missing:
-    raise ModuleNotFoundError(
-        f"eigenoptions.agents.sb3 needs {missing.name}: "
-        "pip install 'eigenoptions[sb3]'",
-        name=missing.name,
-    ) from None
-
-
-class DecisionSamples(NamedTuple):
-    """A batch of decisions: SB3's fields, and the masks of the next states.
-
-    Each is a tensor with one row per decision.
-    """
-
-    observations: torch.Tensor
-    actions: torch.Tensor
-    next_observations: torch.Tensor
-    dones: torch.Tensor
-    rewards: torch.Tensor
-    discounts: torch.Tensor
-    next_masks: torch.Tensor
-
-
-class SMDPReplayBuffer(ReplayBuffer):
-    """A replay buffer that stores the discount of each decision, and the next mask.
-
-    With ``OptionsWrapper(record_steps=True)`` the primitive steps inside an option are
-    stored too (intra-option learning), for a single environment without
-    ``optimize_memory_usage``, which takes next observations from the row below.
-
-    The parameters are those of SB3's `ReplayBuffer`.
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        n_actions = 1
-        if isinstance(self.action_space, Discrete):
-            n_actions = int(self.action_space.n)
-        shape = (self.buffer_size, self.n_envs)
-        self.masks = np.ones((*shape, n_actions), dtype=np.bool_)
-        self.discounts = np.full(shape, np.nan, dtype=np.float32)
-
-    def add(
-        self,
-        obs: Any,
-        next_obs: Any,
-        action: NDArray[Any],
-        reward: NDArray[Any],
-        done: NDArray[Any],
-        infos: list[dict[str, Any]],
-    ) -> None:
-        """Store a decision of each environment, and the steps inside an option."""
-        self.discounts[self.pos] = _read_discounts(infos)
-        self.masks[self.pos] = [info.get("action_mask", True) for info in infos]
-        super().add(obs, next_obs, action, reward, done, infos)
-
-        if any("steps" in info for info in infos):
-            if self.n_envs != 1 or self.optimize_memory_usage:
-                raise ValueError(
-                    "steps inside options need one environment and "
-                    "optimize_memory_usage=False, or record_steps=False of "
-                    f"OptionsWrapper; got {self.n_envs} environments"
-                )
-            self._add_primitive_steps(infos[0], done)
-
-    def _add_primitive_steps(self, info: dict[str, Any], done: NDArray[Any]) -> None:
-        """Store the steps inside an option, each as a decision of its own."""
-        steps = info["steps"]
-        for number, step in enumerate(steps, start=1):
-            # Only the last step may have ended the episode.
-            step_done = np.zeros(1)
-            step_truncated = False
-            if number == len(steps):
-                step_done = done
-                step_truncated = info.get("TimeLimit.truncated", False)
-
-            self.discounts[self.pos] = step.discount
-            self.masks[self.pos] = step.action_mask
-            super().add(
-                self._prepare_observation(step.obs),
-                self._prepare_observation(step.next_obs),
-                np.array([step.action]),
-                np.array([step.reward]),
-                step_done,
-                [{"TimeLimit.truncated": step_truncated}],
-            )
-
-    def _prepare_observation(self, obs: Any) -> NDArray[Any]:
-        """Return an observation of the environment as a row that SB3 would store.
-
-        SB3 moves the channels of images to the front.
-        """
-        rows = np.array([obs])
-        is_moved = rows.ndim == 4 and rows.shape[1:] != self.obs_shape
-        if is_moved:
-            return VecTransposeImage.transpose_image(rows)
-        return rows
-
-    def _get_samples(  # type: ignore[override]
-        self, batch_inds: NDArray[Any], env: VecNormalize | None = None
-    ) -> DecisionSamples:
-        """Return samples with their discounts and masks.
-
-        They are drawn as the parent draws them; it does not return the numbers of the
-        environments, which are needed here.
-        """
-        # SB3 seeds NumPy's global generator.
-        env_numbers = np.random.randint(0, self.n_envs, size=len(batch_inds))  # noqa: NPY002
-        rows = (batch_inds, env_numbers)
-        if self.optimize_memory_usage:
-            rows_below = ((batch_inds + 1) % self.buffer_size, env_numbers)
-            raw_next_obs = self.observations[rows_below]
-        else:
-            raw_next_obs = self.next_observations[rows]
-
-        # Arrays here; another buffer of SB3 has dicts.
-        obs: Any = self._normalize_obs(self.observations[rows], env)
-        next_obs: Any = self._normalize_obs(raw_next_obs, env)
-        # A time limit is not the end: values continue there.
-        dones = self.dones[rows] * (1 - self.timeouts[rows])
-        rewards = self._normalize_reward(self.rewards[rows][:, None], env)
-        return DecisionSamples(
-            observations=self.to_torch(obs),
-            actions=self.to_torch(self.actions[rows]),
-            next_observations=self.to_torch(next_obs),
-            dones=self.to_torch(dones[:, None]),
-            rewards=self.to_torch(rewards),
-            discounts=self.to_torch(self.discounts[rows][:, None]),
-            next_masks=self.to_torch(self.masks[rows]),
-        )
+from eigenoptions.agents.sb3.buffers import DecisionSamples, SMDPReplayBuffer
+from eigenoptions.agents.sb3.callbacks import PrimitiveSteps
+from eigenoptions.agents.sb3.discounts import check_discounts
 
 
 class OptionsDQN(DQN):
@@ -204,8 +72,33 @@ class OptionsDQN(DQN):
 
     def _setup_model(self) -> None:
         super()._setup_model()
+        check_discounts(self)
         if hasattr(self.action_space, "n_primitive"):
             prefer_actions(self)
+
+    def learn(
+        self,
+        total_timesteps: int,
+        callback: MaybeCallback = None,
+        *args: Any,
+        primitive_steps: bool = False,
+        **kwargs: Any,
+    ) -> OptionsDQN:
+        """Learn for a number of decisions, or of primitive steps.
+
+        Parameters
+        ----------
+        total_timesteps, callback, *args, **kwargs
+            Those of SB3's `DQN.learn`.
+        primitive_steps : bool, default=False
+            Whether `total_timesteps`, `learning_starts` and the schedules count
+            primitive steps, as with the callback `PrimitiveSteps`. False: decisions, as
+            SB3 counts.
+        """
+        if primitive_steps:
+            callback = [PrimitiveSteps(), *_list_callbacks(callback)]
+        super().learn(total_timesteps, callback, *args, **kwargs)
+        return self
 
     def compute_targets(self, batch: DecisionSamples) -> torch.Tensor:
         """Return the values ``(N, 1)`` that the decisions of a batch are moved to."""
@@ -285,6 +178,17 @@ class OptionsDQN(DQN):
         return (best if is_batch else best[0]), state
 
 
+def _list_callbacks(callback: MaybeCallback) -> list[BaseCallback]:
+    """Return what may be given as callback of `learn` as a list."""
+    if callback is None:
+        return []
+    if isinstance(callback, list):
+        return callback
+    if isinstance(callback, BaseCallback):
+        return [callback]
+    return [ConvertCallback(callback)]
+
+
 def prefer_actions(agent: BaseAlgorithm, option_chance: float = 0.05) -> None:
     """Let an agent begin with primitive actions.
 
@@ -315,6 +219,7 @@ def prefer_actions(agent: BaseAlgorithm, option_chance: float = 0.05) -> None:
             "the agent's action space has no options: wrap its environment in "
             "OptionsWrapper"
         )
+    check_discounts(agent)
     if n_primitive == 0:
         # Where actions are vectors, options may be the only choices.
         return
@@ -348,113 +253,3 @@ def _set_option_values_to_mean(network: torch.nn.Module, n_primitive: int) -> No
     with torch.no_grad():
         for parameter in (last.weight, last.bias):
             parameter[n_primitive:] = parameter[:n_primitive].mean(dim=0)
-
-
-class SMDPRolloutBuffer(RolloutBuffer):
-    """A rollout buffer for PPO and A2C that discounts each decision by its duration.
-
-    A rollout buffer does not receive the infos, so the callback `SMDPDiscounts` passes
-    the discounts to it. The parameters are those of SB3's `RolloutBuffer`.
-
-    Examples
-    --------
-    >>> import eigenoptions as eo
-    >>> from stable_baselines3 import PPO
-    >>> env = eo.envs.MazeEnv("four-rooms")
-    >>> env = eo.OptionsWrapper(env, eo.discover(env, n_options=4))
-    >>> agent = PPO(
-    ...     "MlpPolicy",
-    ...     env,
-    ...     n_steps=8,
-    ...     batch_size=8,
-    ...     rollout_buffer_class=SMDPRolloutBuffer,
-    ...     seed=0,
-    ... )
-    >>> agent.learn(8, callback=SMDPDiscounts()).rollout_buffer.discounts.shape
-    (8, 1)
-    """
-
-    discounts: NDArray[np.float32]
-
-    def reset(self) -> None:
-        """Clear the last rollout."""
-        super().reset()
-        shape = (self.buffer_size, self.n_envs)
-        self.discounts = np.full(shape, np.nan, dtype=np.float32)
-
-    def compute_returns_and_advantage(
-        self, last_values: torch.Tensor, dones: NDArray[Any]
-    ) -> None:
-        """Compute GAE with one discount d_t per decision.
-
-        ``A_t = r_t + d_t V_t+1 - V_t + d_t lambda A_t+1``.
-        """
-        if np.isnan(self.discounts).any():
-            raise ValueError(
-                "the buffer has no discounts: pass callback=SMDPDiscounts() to learn"
-            )
-        next_values = last_values.clone().cpu().numpy().flatten()
-        continues = 1.0 - dones.astype(np.float32)
-        advantage = np.zeros(self.n_envs, dtype=np.float32)
-        for step in reversed(range(self.buffer_size)):
-            discount = self.discounts[step] * continues
-            delta = self.rewards[step] + discount * next_values - self.values[step]
-            advantage = delta + discount * self.gae_lambda * advantage
-            self.advantages[step] = advantage
-
-            next_values = self.values[step]
-            continues = 1.0 - self.episode_starts[step]
-        self.returns = self.advantages + self.values
-
-
-class SMDPMaskableRolloutBuffer(SMDPRolloutBuffer, MaskableRolloutBuffer):
-    """`SMDPRolloutBuffer` for MaskablePPO.
-
-    That agent calls the wrapper's `action_masks`, so it takes no unavailable option.
-    """
-
-
-class SMDPDiscounts(BaseCallback):
-    """Passes the discounts of `OptionsWrapper` to the rollout buffer, step by step.
-
-    Where a time limit truncates an episode, SB3 adds gamma times the value of the last
-    state to the reward. The callback adds the difference to the true discount
-    beforehand, so that the sum is exact.
-    """
-
-    def _on_training_start(self) -> None:
-        buffer = getattr(self.model, "rollout_buffer", None)
-        if not isinstance(buffer, SMDPRolloutBuffer):
-            raise ValueError(
-                "SMDPDiscounts needs a buffer: pass "
-                "rollout_buffer_class=SMDPRolloutBuffer"
-            )
-
-    def _on_step(self) -> bool:
-        # An agent with a policy that has values, and a rollout buffer.
-        model: Any = self.model
-        infos = self.locals["infos"]
-        rewards = self.locals["rewards"]
-        discounts = _read_discounts(infos)
-        buffer = model.rollout_buffer
-        buffer.discounts[buffer.pos] = discounts
-
-        for i, info in enumerate(infos):
-            is_truncated = info.get("TimeLimit.truncated", False)
-            last_obs = info.get("terminal_observation")
-            if is_truncated and last_obs is not None:
-                tensor, _ = model.policy.obs_to_tensor(last_obs)
-                with torch.no_grad():
-                    value = float(model.policy.predict_values(tensor)[0])
-                rewards[i] += (discounts[i] - model.gamma) * value
-        return True
-
-
-def _read_discounts(infos: list[dict[str, Any]]) -> list[float]:
-    """Return the discount of each environment's decision."""
-    for info in infos:
-        if "discount" not in info:
-            raise ValueError(
-                "no discount in the infos: wrap the environment in OptionsWrapper"
-            )
-    return [info["discount"] for info in infos]

@@ -11,12 +11,13 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
 from eigenoptions._types import BoolArray, IndexArray
+from eigenoptions.agents.sb3.buffers import SMDPReplayBuffer
+from eigenoptions.agents.sb3.discounts import check_discounts
 from eigenoptions.agents.sb3.observations import (
     check_same_task,
     stack_observations,
     take_rows,
 )
-from eigenoptions.agents.sb3.options import SMDPReplayBuffer
 from eigenoptions.envs import OptionsWrapper
 from eigenoptions.envs.found import Found
 from eigenoptions.options import OptionSet
@@ -67,6 +68,7 @@ def fill_replay(agent: BaseAlgorithm, found: Found) -> int:
             f"{type(agent).__name__} has no replay buffer: use clone(agent, found)"
         )
     check_same_task(agent, found)
+    check_discounts(agent)
     buffer: Any = agent.replay_buffer
     if buffer.optimize_memory_usage:
         raise ValueError(

@@ -1,0 +1,250 @@
+"""Buffers of Stable-Baselines3 that keep the discount of each decision.
+
+SB3's own buffers leave it to the agent to discount every decision by one gamma, as if
+an option took a single step. These keep ``info["discount"]`` of `OptionsWrapper`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenoptions._validation import explain_extra
+
+try:
+    import torch
+    from gymnasium import Space
+    from gymnasium.spaces import Discrete
+    from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
+    from stable_baselines3.common.buffers import ReplayBuffer, RolloutBuffer
+    from stable_baselines3.common.vec_env import VecNormalize, VecTransposeImage
+except ModuleNotFoundError as missing:
+    raise ModuleNotFoundError(
+        f"eigenoptions.agents.sb3 needs {missing.name}: {explain_extra('sb3')}",
+        name=missing.name,
+    ) from None
+
+
+class DecisionSamples(NamedTuple):
+    """A batch of decisions: SB3's fields, and the masks of the next states.
+
+    Each is a tensor with one row per decision.
+    """
+
+    observations: torch.Tensor
+    actions: torch.Tensor
+    next_observations: torch.Tensor
+    dones: torch.Tensor
+    rewards: torch.Tensor
+    discounts: torch.Tensor
+    next_masks: torch.Tensor
+
+
+class SMDPReplayBuffer(ReplayBuffer):
+    """A replay buffer that stores the discount of each decision, and the next mask.
+
+    With ``OptionsWrapper(record_steps=True)`` the primitive steps inside an option are
+    stored too (intra-option learning), for a single environment without
+    ``optimize_memory_usage``, which takes next observations from the row below.
+
+    The parameters are those of SB3's `ReplayBuffer`.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        n_actions = 1
+        if isinstance(self.action_space, Discrete):
+            n_actions = int(self.action_space.n)
+        shape = (self.buffer_size, self.n_envs)
+        self.masks = np.ones((*shape, n_actions), dtype=np.bool_)
+        self.discounts = np.full(shape, np.nan, dtype=np.float32)
+
+    def add(
+        self,
+        obs: Any,
+        next_obs: Any,
+        action: NDArray[Any],
+        reward: NDArray[Any],
+        done: NDArray[Any],
+        infos: list[dict[str, Any]],
+    ) -> None:
+        """Store a decision of each environment, and the steps inside an option."""
+        self.discounts[self.pos] = read_discounts(infos)
+        self.masks[self.pos] = [info.get("action_mask", True) for info in infos]
+        super().add(obs, next_obs, action, reward, done, infos)
+
+        if any("steps" in info for info in infos):
+            if self.n_envs != 1 or self.optimize_memory_usage:
+                raise ValueError(
+                    "steps inside options need one environment and "
+                    "optimize_memory_usage=False, or record_steps=False of "
+                    f"OptionsWrapper; got {self.n_envs} environments"
+                )
+            self._add_primitive_steps(infos[0], done)
+
+    def _add_primitive_steps(self, info: dict[str, Any], done: NDArray[Any]) -> None:
+        """Store the steps inside an option, each as a decision of its own."""
+        steps = info["steps"]
+        for number, step in enumerate(steps, start=1):
+            # Only the last step may have ended the episode.
+            step_done = np.zeros(1)
+            step_truncated = False
+            if number == len(steps):
+                step_done = done
+                step_truncated = info.get("TimeLimit.truncated", False)
+
+            self.discounts[self.pos] = step.discount
+            self.masks[self.pos] = step.action_mask
+            super().add(
+                self._prepare_observation(step.obs),
+                self._prepare_observation(step.next_obs),
+                np.array([step.action]),
+                np.array([step.reward]),
+                step_done,
+                [{"TimeLimit.truncated": step_truncated}],
+            )
+
+    def _prepare_observation(self, obs: Any) -> NDArray[Any]:
+        """Return an observation of the environment as a row that SB3 would store.
+
+        SB3 moves the channels of images to the front.
+        """
+        rows = np.array([obs])
+        is_moved = rows.ndim == 4 and rows.shape[1:] != self.obs_shape
+        if is_moved:
+            return VecTransposeImage.transpose_image(rows)
+        return rows
+
+    def _get_samples(  # type: ignore[override]
+        self, batch_inds: NDArray[Any], env: VecNormalize | None = None
+    ) -> DecisionSamples:
+        """Return samples with their discounts and masks.
+
+        They are drawn as the parent draws them; it does not return the numbers of the
+        environments, which are needed here.
+        """
+        # SB3 seeds NumPy's global generator.
+        env_numbers = np.random.randint(0, self.n_envs, size=len(batch_inds))  # noqa: NPY002
+        rows = (batch_inds, env_numbers)
+        if self.optimize_memory_usage:
+            rows_below = ((batch_inds + 1) % self.buffer_size, env_numbers)
+            raw_next_obs = self.observations[rows_below]
+        else:
+            raw_next_obs = self.next_observations[rows]
+
+        # Arrays here; another buffer of SB3 has dicts.
+        obs: Any = self._normalize_obs(self.observations[rows], env)
+        next_obs: Any = self._normalize_obs(raw_next_obs, env)
+        # A time limit is not the end: values continue there.
+        dones = self.dones[rows] * (1 - self.timeouts[rows])
+        rewards = self._normalize_reward(self.rewards[rows][:, None], env)
+        return DecisionSamples(
+            observations=self.to_torch(obs),
+            actions=self.to_torch(self.actions[rows]),
+            next_observations=self.to_torch(next_obs),
+            dones=self.to_torch(dones[:, None]),
+            rewards=self.to_torch(rewards),
+            discounts=self.to_torch(self.discounts[rows][:, None]),
+            next_masks=self.to_torch(self.masks[rows]),
+        )
+
+
+class SMDPRolloutBuffer(RolloutBuffer):
+    """A rollout buffer for PPO and A2C that discounts each decision by its duration.
+
+    A rollout buffer does not receive the infos, so the callback `SMDPDiscounts` passes
+    the discounts to it. The parameters are those of SB3's `RolloutBuffer`.
+
+    Examples
+    --------
+    >>> import eigenoptions as eo
+    >>> from eigenoptions.agents.sb3 import SMDPDiscounts
+    >>> from stable_baselines3 import PPO
+    >>> env = eo.envs.MazeEnv("four-rooms")
+    >>> env = eo.OptionsWrapper(env, eo.discover(env, n_options=4))
+    >>> agent = PPO(
+    ...     "MlpPolicy",
+    ...     env,
+    ...     n_steps=8,
+    ...     batch_size=8,
+    ...     rollout_buffer_class=SMDPRolloutBuffer,
+    ...     seed=0,
+    ... )
+    >>> agent.learn(8, callback=SMDPDiscounts()).rollout_buffer.discounts.shape
+    (8, 1)
+    """
+
+    discounts: NDArray[np.float32]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        wrapper_gamma = find_gamma(self.action_space)
+        if wrapper_gamma is not None:
+            check_same_gamma("the agent", self.gamma, wrapper_gamma)
+
+    def reset(self) -> None:
+        """Clear the last rollout."""
+        super().reset()
+        shape = (self.buffer_size, self.n_envs)
+        self.discounts = np.full(shape, np.nan, dtype=np.float32)
+
+    def compute_returns_and_advantage(
+        self, last_values: torch.Tensor, dones: NDArray[Any]
+    ) -> None:
+        """Compute GAE with one discount d_t per decision.
+
+        ``A_t = r_t + d_t V_t+1 - V_t + d_t lambda A_t+1``.
+        """
+        if np.isnan(self.discounts).any():
+            raise ValueError(
+                "the buffer has no discounts: pass callback=SMDPDiscounts() to learn"
+            )
+        next_values = last_values.clone().cpu().numpy().flatten()
+        continues = 1.0 - dones.astype(np.float32)
+        advantage = np.zeros(self.n_envs, dtype=np.float32)
+        for step in reversed(range(self.buffer_size)):
+            discount = self.discounts[step] * continues
+            delta = self.rewards[step] + discount * next_values - self.values[step]
+            advantage = delta + discount * self.gae_lambda * advantage
+            self.advantages[step] = advantage
+
+            next_values = self.values[step]
+            continues = 1.0 - self.episode_starts[step]
+        self.returns = self.advantages + self.values
+
+
+class SMDPMaskableRolloutBuffer(SMDPRolloutBuffer, MaskableRolloutBuffer):
+    """`SMDPRolloutBuffer` for MaskablePPO.
+
+    That agent calls the wrapper's `action_masks`, so it takes no unavailable option.
+    """
+
+
+def read_discounts(infos: list[dict[str, Any]]) -> list[float]:
+    """Return the discount of each environment's decision."""
+    for info in infos:
+        if "discount" not in info:
+            raise ValueError(
+                "no discount in the infos: wrap the environment in OptionsWrapper"
+            )
+    return [info["discount"] for info in infos]
+
+
+def find_gamma(action_space: Space[Any]) -> float | None:
+    """The discount of the `OptionsWrapper` that an action space belongs to.
+
+    None where there is none, or where decisions take one step each.
+    """
+    gamma: float | None = getattr(action_space, "gamma", None)
+    return gamma
+
+
+def check_same_gamma(owner: str, gamma: float, wrapper_gamma: float) -> None:
+    """Raise ValueError if an agent has another discount than its wrapper."""
+    if gamma != wrapper_gamma:
+        raise ValueError(
+            f"{owner} has gamma={gamma}, its OptionsWrapper gamma={wrapper_gamma}: "
+            "give both the same"
+        )
