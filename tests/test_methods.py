@@ -217,24 +217,31 @@ def test_choose_landmarks_gives_one_per_room(four_rooms):
     assert sorted(everything.goals) == list(range(104))
 
 
-@pytest.mark.parametrize("discount", [0.99, 0.9999, 1 - 1e-8])
-def test_successor_goals_takes_the_first_of_equal_actions(discount):
+@pytest.mark.parametrize("discount", [0.99, 0.9999, 1 - 1e-6])
+@pytest.mark.parametrize("side", [5, 9, 15])
+def test_successor_goals_takes_the_first_of_equal_actions(discount, side):
     """Around the middle of a square, eight states are worth the same.
 
     For a discount near 1 the linear system is nearly singular, and its rounding errors
     must not choose between them.
     """
-    mdp = eo.maze("open:9x9")
+    mdp = eo.maze(f"open:{side}x{side}")
+    middle = side**2 // 2
     found = discover(mdp, 1, "successor-goals", discount=discount)
-    assert found.goals == (40,)
+    assert found.goals == (middle,)
 
     # The same value, to the last bit, for states that a symmetry maps to each other.
-    away = np.sort(np.abs(mdp.coords - mdp.coords[40]), axis=1)
+    away = np.sort(np.abs(mdp.coords - mdp.coords[middle]), axis=1)
     potential = found.purposes[0].potential
     _, first, orbit = np.unique(away, axis=0, return_index=True, return_inverse=True)
     symmetric = eo.Purpose(potential[first][orbit.ravel()], exact=True)
     expected = eo.solve(mdp, symmetric, found.provenance["gamma"])
     np.testing.assert_array_equal(found.policy, expected.policy)
+
+
+def test_successor_goals_refuses_a_discount_at_which_rounding_decides(four_rooms):
+    with pytest.raises(ValueError, match="discount"):
+        discover(four_rooms, 1, "successor-goals", discount=1 - 1e-8)
 
 
 # Communities

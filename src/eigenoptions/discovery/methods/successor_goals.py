@@ -11,6 +11,7 @@ import numpy as np
 
 from eigenoptions._ties import COMPUTED_TOLERANCE, find_first_maximum
 from eigenoptions._types import FloatArray, IndexArray
+from eigenoptions._validation import check_float
 from eigenoptions.discovery.method import (
     count_states,
     discovery_method,
@@ -32,7 +33,13 @@ def choose_purposes(
     *,
     discount: float = 0.99,
 ) -> list[Purpose]:
-    """Rows of the representation at the landmarks, largest clusters first."""
+    """Rows of the representation at the landmarks, largest clusters first.
+
+    The discount is at most 1 - 1e-6. All entries of the representation grow with
+    1 / (1 - discount), their differences do not: beyond, rounding decides between
+    actions that are equally good, and differently on other machines.
+    """
+    discount = check_float("discount", discount, minimum=0, maximum=1 - 1e-6)
     states = find_connected_states(mdp, graph(mdp), "successor-goals")
     n_landmarks = len(states)
     if n_options is not None:
@@ -41,8 +48,8 @@ def choose_purposes(
     psi = successor_representation(uniform_walk(mdp), discount)
     rows = psi[np.ix_(states, states)]
     landmarks = states[choose_landmarks(rows, n_landmarks)]
-    # Psi solves a linear system. Its rounding errors are negligible, unless the
-    # discount is so close to 1 that the system is nearly singular.
+    # Psi solves a linear system. Its rounding errors are negligible up to 0.999, and
+    # as large as those of an eigenvector up to the limit.
     is_exact = discount <= 0.999
     return [Purpose(psi[m], goal=m, exact=is_exact) for m in landmarks.tolist()]
 
