@@ -42,6 +42,20 @@ def make_options(policy: Any, n_actions: int, **fields: Any) -> OptionSet:
     return OptionSet(MDP.from_successors(stay), rows, provenance=provenance, **fields)
 
 
+def agree(first: OptionSet, second: OptionSet) -> bool:
+    """Whether two ways compute the same options of the same dynamics.
+
+    The policies are equal, and numbers are so up to rounding.
+    """
+    return (
+        np.array_equal(first.policy, second.policy)
+        and np.allclose(first.value, second.value, rtol=0, atol=1e-9)
+        and np.allclose(first.eigenvalues, second.eigenvalues, equal_nan=True)
+        and first.labels == second.labels
+        and first.mdp.fingerprint == second.mdp.fingerprint
+    )
+
+
 def same(first: OptionSet, second: OptionSet) -> bool:
     """Whether two sets hold the same options of the same dynamics, to the last bit."""
     return all(
