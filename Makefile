@@ -59,9 +59,10 @@ docs: .venv/.dev ## the documentation, into docs/_build/html (the first time the
 bench: .venv/.dev ## ratios against what a user would write instead, in one run
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks $(ARGS)
 
-numbers: .venv/.dev ## compare numbers and the map in README and docs with computed ones (ARGS=--write corrects them)
+numbers: .venv/.dev ## compare numbers, the map and the picture of the README with computed ones (ARGS=--write corrects them)
 	$(BIN)/python docs/page_numbers.py $(ARGS)
 	$(BIN)/python docs/draw_map.py $(ARGS)
+	$(BIN)/python docs/draw_demo.py $(ARGS)
 
 mutants: .venv/.dev ## which small wrong changes the tests notice, 29 per part (an hour; in a clone: sources are changed and restored)
 	$(BIN)/python -m pip install --quiet 'cosmic-ray>=8.4'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +10,18 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from matplotlib import colormaps
+from matplotlib.collections import PathCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.quiver import Quiver
 from PIL import Image
+from scipy.spatial.distance import cdist
 from scipy.stats import t as student
 
 import eigenoptions as eo
 from eigenoptions import plots
 from eigenoptions._colors import PRINTED_WALL, RED
+from eigenoptions.plots.nodes import place_states
 
 ROOMS = eo.maze("four-rooms")
 CORRIDOR = np.array([[0, 0], [0, 1], [0, 2]])
@@ -58,6 +62,35 @@ def test_draw_policy_arrows_point_where_the_policy_goes(ax):
     assert get_pixel(ax, 1, 1) == to_rgb(RED)
     assert get_pixel(ax, 0, 1) == to_rgb("white")
     assert get_pixel(ax, 0, 0) == to_rgb(PRINTED_WALL)
+
+
+def test_states_without_a_place_are_drawn_by_their_distances():
+    """Up to a turn, a room without coords gets its own shape."""
+    room = eo.maze("...\n...\n...")
+    options = eo.discover(replace(room, coords=None), 2)
+    figure = plots.plot_options(options)
+    ax = figure.axes[0]
+    nodes = [artist for artist in ax.collections if isinstance(artist, PathCollection)]
+    (places,) = (np.asarray(artist.get_offsets()) for artist in nodes)
+    steps = cdist(room.coords, room.coords, "cityblock")
+    drawn = cdist(places, places)
+    # Steps are along rows and columns, the picture has straight lines.
+    assert np.corrcoef(steps.ravel(), drawn.ravel())[0, 1] > 0.95
+
+    red = [to_rgb(color) == to_rgb(RED) for color in nodes[0].get_facecolors()]
+    assert red == options[0].termination.tolist()
+
+
+def test_parts_that_are_not_connected_are_drawn_beside_each_other():
+    two = place_states(eo.MDP.from_successors([[1], [0], [3], [2]]))
+    assert cdist(two.positions[:2], two.positions[2:]).min() > 1
+
+
+def test_many_states_are_placed_by_some_of_them():
+    line = np.arange(2000)
+    chain = np.column_stack([np.maximum(line - 1, 0), np.minimum(line + 1, 1999)])
+    along = place_states(eo.MDP.from_successors(chain)).positions[:, 0]
+    np.testing.assert_allclose(np.abs(np.diff(along)), 1, atol=1e-6)
 
 
 def test_draw_policy_of_a_table_uses_its_moves(ax):

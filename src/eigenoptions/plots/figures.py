@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from textwrap import fill
 from typing import Any
 
@@ -27,7 +28,7 @@ from eigenoptions.plots.maps import (
     draw_values,
     make_caption,
 )
-from eigenoptions.plots.nodes import has_positions
+from eigenoptions.plots.nodes import has_positions, place_states
 from eigenoptions.plots.observed import draw_points, draw_strips
 from eigenoptions.plots.style import STYLE, make_line_style
 from eigenoptions.spectra import Spectrum
@@ -59,7 +60,8 @@ def plot_options(
     Parameters
     ----------
     options : OptionSet or LinearOptionSet
-        Options of states with `coords`, or options that act on observations.
+        Options of states, or options that act on observations. States without
+        `coords` and `positions` are drawn as a graph: few steps apart is near.
     observations : array (N, ...), optional
         For options that act on observations, some hundred of them. Of frames, each
         option is a strip: from where it starts to where it ends (`draw_strips`). Of
@@ -84,6 +86,7 @@ def plot_options(
     if isinstance(options, LinearOptionSet):
         return _plot_observed(options, observations, columns, width, cmap, over)
     check_type("options", options, OptionSet, "make them with discover")
+    options = replace(options, mdp=place_states(options.mdp))
     with matplotlib.rc_context(STYLE):
         figure, axes = make_maps(options.mdp, len(options), columns, width)
         draw_options(axes, options, cmap=cmap)
@@ -311,10 +314,14 @@ def make_maps(
 
 def _measure_shape(mdp: MDP) -> float:
     """Height of a map divided by its width, with the walls around it."""
-    if mdp.coords is None:
-        return 1.0
-    high, wide = np.ptp(mdp.coords, axis=0) + 3
-    return float(high / wide)
+    if mdp.coords is not None:
+        high, wide = np.ptp(mdp.coords, axis=0) + 3
+        return float(high / wide)
+    if mdp.positions is not None:
+        wide, high = np.ptp(mdp.positions, axis=0)
+        # A graph in a line needs some height, too.
+        return float(np.clip(high / max(wide, 1e-9), 0.4, 2.0))
+    return 1.0
 
 
 def _explain_options(options: OptionSet) -> str:

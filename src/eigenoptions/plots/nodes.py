@@ -1,22 +1,73 @@
-"""Graphs whose nodes have positions: values and policies on nodes and edges."""
+"""Graphs as nodes and edges: values and policies."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypeGuard
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import Colormap
+from scipy.sparse.csgraph import dijkstra
 
 from eigenoptions._colors import PRINTED_WALL, RED, WHITE
 from eigenoptions._types import FloatArray, IntegerArray
 from eigenoptions.mdp import MDP, graph
 
+# States from which the distances to all others are computed.
+_MAX_LANDMARKS = 500
+
 
 def has_positions(mdp: object) -> TypeGuard[MDP]:
     """Whether this is a graph that is drawn by the positions of its nodes."""
     return isinstance(mdp, MDP) and mdp.coords is None and mdp.positions is not None
+
+
+def place_states(mdp: MDP) -> MDP:
+    """Give states that have no place on a map a position in the plane.
+
+    Distances in the plane are as close as possible to numbers of steps, whose
+    direction does not count (multidimensional scaling; of many states, from a part of
+    them).
+
+    Parameters
+    ----------
+    mdp : MDP
+        Any states; those with coords or positions keep them.
+
+    Examples
+    --------
+    >>> import eigenoptions as eo
+    >>> corridor = eo.MDP.from_successors([[0, 1], [0, 2], [1, 2]])
+    >>> np.abs(np.diff(place_states(corridor).positions[:, 0])).round(6).tolist()
+    [1.0, 1.0]
+    """
+    if mdp.coords is not None or mdp.positions is not None:
+        return mdp
+
+    stride = -(-mdp.n_states // _MAX_LANDMARKS)
+    landmarks = np.arange(0, mdp.n_states, stride)
+    steps = dijkstra(graph(mdp), directed=False, indices=landmarks, unweighted=True)
+    # Parts that are not connected stand beside each other.
+    is_finite = np.isfinite(steps)
+    steps[~is_finite] = steps[is_finite].max() + 3
+
+    squares = steps**2
+    mean_squares = squares[:, landmarks].mean(axis=1, keepdims=True)
+    products = -0.5 * (squares - mean_squares)
+    products -= products.mean(axis=0)
+    values, vectors = np.linalg.eigh(products[:, landmarks])
+
+    positions = np.zeros((mdp.n_states, 2))
+    for column in range(min(2, len(values))):
+        value = values[-1 - column]
+        vector = vectors[:, -1 - column]
+        if value > 1e-9:
+            # Which end is left is free.
+            sign = 1 if vector[np.abs(vector).argmax()] > 0 else -1
+            positions[:, column] = sign * (vector @ products) / np.sqrt(value)
+    return replace(mdp, positions=positions)
 
 
 def draw_node_values(
