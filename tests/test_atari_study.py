@@ -86,14 +86,14 @@ def test_starts_of_a_collection_are_different_places(game: str) -> None:
 
 
 def roll_out_alone(
-    emulator: Emulator, e: Any, features: Ram, frames: int, skip: int, published: bool
+    emulator: Emulator, e: Any, features: Ram, frames: int, skip: int, rule: str
 ) -> list[int]:
     """Actions of one option by itself, in plain Python."""
 
     def encode(ram: Any) -> Any:
         return features(ram[None])[0].astype(float)
 
-    tie = 0.0 if published else 1e-9 * np.abs(e).max()
+    tie = 0.0 if rule == "published" else 1e-9 * np.abs(e).max()
     state = emulator.save()
     phi = encode(emulator.ram())
     offset = 0.0
@@ -105,9 +105,9 @@ def roll_out_alone(
         # The first of the best actions, or none.
         scores = q - offset
         action = 0
-        if scores.max() > tie:
+        if scores.max() > tie or rule == "argmax":
             action = int(np.flatnonzero(scores >= scores.max() - tie)[0])
-        if published:
+        if rule == "published":
             offset = q[-1] - q[action]
 
         emulator.restore(state)
@@ -122,11 +122,16 @@ def roll_out_alone(
 
 @pytest.mark.parametrize("game", INTROS)
 @pytest.mark.parametrize(
-    ("code", "skip", "published"),
-    [("bits", 1, False), ("bytes", 4, False), ("bits", 1, True)],
+    ("code", "skip", "rule"),
+    [
+        ("bits", 1, "wait"),
+        ("bytes", 4, "wait"),
+        ("bits", 1, "argmax"),
+        ("bits", 1, "published"),
+    ],
 )
 def test_rollouts_together_equal_each_alone(
-    game: str, code: str, skip: int, published: bool
+    game: str, code: str, skip: int, rule: str
 ) -> None:
     emulator = Emulator(game)
     features = Ram(code)
@@ -134,11 +139,11 @@ def test_rollouts_together_equal_each_alone(
     e = round_to_grid(np.concatenate([directions, -directions]), features)
     start = [0] * INTROS[game]
     emulator.replay(start)
-    options = look_ahead(e, features, published=published)
+    options = look_ahead(e, features, rule=rule)
     log = roll_out(emulator, 6, options, 10, (14,), skip)
     for i in range(6):
         emulator.replay(start)
-        actions = roll_out_alone(emulator, e[i], features, 10, skip, published)
+        actions = roll_out_alone(emulator, e[i], features, 10, skip, rule)
         assert log.actions[i, : log.length[i]].tolist() == actions
 
 

@@ -35,7 +35,8 @@ than narrow.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,9 @@ SETTLED = 0.5
 # About the size of a player, or of a lane, in units of position; what is nearer to the
 # start is still the start.
 FAR = 16.0
+
+# Numbers of frames after which roll-outs are measured, evenly spaced.
+N_PREFIXES = 10
 
 # Names of the coordinates of a position.
 AXES = ("x", "y")
@@ -98,6 +102,33 @@ def measure_rollouts(rollouts: Rollouts, game: Game) -> pd.DataFrame:
         }
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def measure_prefixes(
+    rollouts: Rollouts, game: Game, n_parts: int = N_PREFIXES
+) -> Iterator[tuple[int, pd.DataFrame]]:
+    """The measures after each of some numbers of frames, as if play had ended there.
+
+    From them one sees how long a roll-out must be for a measure to become flat.
+
+    Yields
+    ------
+    frames : int
+        How many frames.
+    table : DataFrame
+        The measures of each roll-out.
+    """
+    n_frames = rollouts.actions.shape[1]
+    for part in range(1, n_parts + 1):
+        frames = n_frames * part // n_parts
+        prefix = replace(
+            rollouts,
+            actions=rollouts.actions[:, :frames],
+            watched=rollouts.watched[:, :frames],
+            length=np.minimum(rollouts.length, frames),
+            died=rollouts.died & (rollouts.length <= frames),
+        )
+        yield frames, measure_rollouts(prefix, game)
 
 
 def find_modal_place(path: IntegerArray, n_frames: int) -> tuple[float, FloatArray]:

@@ -4,10 +4,10 @@ Options in equal states that take equal actions share one edge of a tree, which 
 emulated once; equal states, by the emulator's own bytes, are one `Node`. The work grows
 with the number of states, not of options.
 
-An option of the paper looks one step ahead. TERMINATE has value 0; the paper does not
-define what follows when no action is positive, and in these games that happens every
-second frame. As in the published program, nothing is done for one step, and the option
-goes on.
+An option of the paper looks one step ahead, and takes the argmax over all actions. As
+in the published program, nothing is done for one step where no action is positive,
+which in these games happens every second frame, and the option goes on. The literal
+argmax takes the best action there, too (``rule="argmax"``).
 
 Looking one step ahead does not lead around a wall. So options can also be planned on a
 graph of the game (see `game_graph`).
@@ -22,11 +22,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenoptions._ties import COMPUTED_TOLERANCE
+from eigenoptions._ties import COMPUTED_TOLERANCE, find_first_maximum
 from eigenoptions._types import BoolArray, FloatArray, IndexArray
 from eigenoptions.atari import Emulator, Ram
 from eigenoptions.atari.emulator import Bytes, Step
 from eigenoptions.options.solver import choose_actions
+from reproduction.atari.joystick import (
+    check_memory,
+    forget_joystick,
+    look_at_memory,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,29 +72,68 @@ class Node:
         The emulator.
     frame_skip : int
         Frames for which an action is repeated.
+    one_life : bool
+        Whether a lost life is the end.
     state : object
         The saved state.
     ram : array, shape (128,)
         Its memory.
     edges : dict
-        For each action that was tried, what happened and where it led.
+        For each action that was taken, what happened and where it led.
     """
 
     emulator: Emulator
     frame_skip: int
+    one_life: bool
     state: Any
     ram: Bytes
     edges: dict[int, tuple[Step, Node]] = field(default_factory=dict)
+    _ahead: Bytes | None = None
 
     def take(self, action: int) -> tuple[Step, Node]:
         """What happens while an action is repeated, and where it leads."""
         if action not in self.edges:
-            self.emulator.restore(self.state)
-            step = self.emulator.step(action, self.frame_skip, one_life=True)
+            step = self._try(action)
+            if self._ahead is not None:
+                check_memory(self.emulator.game, self._ahead[action], step.rams[-1])
             state = self.emulator.save()
-            node = Node(self.emulator, self.frame_skip, state, step.rams[-1])
+            node = Node(
+                self.emulator, self.frame_skip, self.one_life, state, step.rams[-1]
+            )
             self.edges[action] = step, node
         return self.edges[action]
+
+    def look(self, known: dict[bytes, Bytes]) -> Bytes:
+        """``(A, 128)`` the memory after each action.
+
+        The states are not saved: that would take longer than to emulate again the one
+        or two actions that are taken.
+
+        Parameters
+        ----------
+        known : dict
+            What was seen from other nodes of the same frame, by what their memory has
+            in common; it is extended.
+        """
+        game = self.emulator.game
+        actions = self.emulator.actions
+        if self.frame_skip > 1:
+            rams = [self._try(action).rams[-1] for action in range(len(actions))]
+            self._ahead = np.stack(rams)
+            return self._ahead
+
+        key = forget_joystick(game, self.ram)
+        if key not in known:
+            known[key] = look_at_memory(
+                game, actions, self.ram, lambda action: self._try(action).rams[-1]
+            )
+        self._ahead = known[key]
+        return self._ahead
+
+    def _try(self, action: int) -> Step:
+        """Repeat an action from this state."""
+        self.emulator.restore(self.state)
+        return self.emulator.step(action, self.frame_skip, one_life=self.one_life)
 
 
 # Chooses the actions of the options that still run, from the nodes that they are in,
@@ -104,6 +148,8 @@ def roll_out(
     frames: int,
     watch: Sequence[int],
     frame_skip: int = 1,
+    *,
+    one_life: bool = True,
 ) -> Rollouts:
     """Follow options from the present state, until their end or until a life is lost.
 
@@ -121,9 +167,11 @@ def roll_out(
         Addresses of memory to log.
     frame_skip : int, default=1
         Frames for which an action is repeated.
+    one_life : bool, default=True
+        Whether a lost life is the end; otherwise that is the end of the game.
     """
     log = _make_log(emulator, n, frames, watch)
-    nodes = [Node(emulator, frame_skip, emulator.save(), emulator.ram())]
+    nodes = [Node(emulator, frame_skip, one_life, emulator.save(), emulator.ram())]
     running = np.arange(n)
     # Index of the node of each running option.
     at = np.zeros(n, dtype=np.intp)
@@ -192,9 +240,7 @@ def _log_step(
     log.died[options] |= 0 <= step.life_lost < n_played
 
 
-def look_ahead(
-    directions: ArrayLike, features: Ram, *, published: bool = False
-) -> Choose:
+def look_ahead(directions: ArrayLike, features: Ram, *, rule: str = "wait") -> Choose:
     """Options that take ``argmax_a e . (phi(s') - phi(s))``, by trying every action.
 
     Parameters
@@ -203,10 +249,12 @@ def look_ahead(
         The vectors e.
     features : Ram
         The map phi.
-    published : bool, default=False
-        Whether to have a fault of the authors' program: it compares what an action
-        leads to with what the last action tried at the frame before led to, instead of
-        with the present state, and every reward above 0 counts, also rounding noise.
+    rule : {"wait", "argmax", "published"}, default="wait"
+        What happens where no action is positive: ``"wait"`` does nothing for one step,
+        ``"argmax"`` takes the best action all the same. ``"published"`` waits too, and
+        has a fault of the authors' program: it compares what an action leads to with
+        what the last action tried at the frame before led to, instead of with the
+        present state, and every reward above 0 counts, also rounding noise.
 
     Examples
     --------
@@ -218,8 +266,9 @@ def look_ahead(
     >>> log.watched[:, -1, 0].tolist()
     [36, 6]
     """
+    is_published = rule == "published"
     e = round_to_grid(directions, features)
-    tolerance = 0.0 if published else COMPUTED_TOLERANCE
+    tolerance = 0.0 if is_published else COMPUTED_TOLERANCE
     near_tie = tolerance * np.abs(e).max(axis=1)
     # By how much the state that the published program compares with is better than the
     # present one.
@@ -229,27 +278,31 @@ def look_ahead(
         nodes: list[Node], at: IndexArray, running: IndexArray, frame: int
     ) -> IndexArray:
         q = np.empty((len(running), nodes[0].emulator.n_actions))
+        known: dict[bytes, Bytes] = {}
         for i, node in enumerate(nodes):
             is_here = at == i
-            q[is_here] = e[running[is_here]] @ _measure_changes(node, features).T
+            changes = _measure_changes(node, features, known)
+            q[is_here] = e[running[is_here]] @ changes.T
 
         actions = choose_actions(q - offset[running, None], near_tie[running])
+        if rule == "argmax":
+            best = find_first_maximum(q, near_tie[running])
+            actions = np.where(actions < 0, best, actions)
         # Where no action is better, an option does nothing: action 0.
         actions = np.maximum(actions, 0)
-        if published:
+        if is_published:
             offset[running] = q[:, -1] - q[np.arange(len(running)), actions]
         return actions
 
     return choose
 
 
-def _measure_changes(node: Node, features: Ram) -> FloatArray:
+def _measure_changes(
+    node: Node, features: Ram, known: dict[bytes, Bytes]
+) -> FloatArray:
     """``(A, d)`` how each action changes the features."""
-    rams = [node.ram]
-    for action in range(node.emulator.n_actions):
-        _, reached = node.take(action)
-        rams.append(reached.ram)
-    phi: FloatArray = features(np.stack(rams)).astype(float)
+    rams = np.concatenate([node.ram[None], node.look(known)])
+    phi: FloatArray = features(rams).astype(float)
     changes: FloatArray = phi[1:] - phi[0]
     return changes
 

@@ -5,6 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from reproduction.readings import ARGMAX, AUTHORS_STARTS, PUBLISHED_PROGRAM
+
+# What follows the paper's protocol until the game is over, or until this frame.
+WHOLE_GAMES = "until the game is over"
+WHOLE_GAME_FRAMES = 1_600
+
 SLOW = "lasting bytes, slow features"
 PLANNED = "frame skip 8, planned with gamma 0.9"
 
@@ -69,6 +75,10 @@ class Variant:
         Whether the starts are those of the authors.
     collections : tuple of int, default=(1, 2, 3)
         Seeds of the collections of transitions.
+    rule : {"wait", "argmax"}, default="wait"
+        What an option does where no action is positive, see `look_ahead`.
+    one_life : bool, default=True
+        Whether a lost life ends a roll-out; otherwise the end of the game does.
     long : bool, default=False
         Whether these are long roll-outs of Freeway, from the first start, for points
         and heights.
@@ -88,6 +98,8 @@ class Variant:
     n_starts: int = 6
     published_starts: bool = False
     collections: tuple[int, ...] = (1, 2, 3)
+    rule: str = "wait"
+    one_life: bool = True
     long: bool = False
     transitions: int = 25_000
     max_episode_frames: int = 10_000
@@ -184,35 +196,31 @@ def make_quick_variants(game: str) -> list[Variant]:
 
 
 def make_full_variants(game: str) -> list[Variant]:
-    """The paper's protocol, and what is tried beside it.
+    """All options of the paper's protocol, its readings, and what is tried beside it.
 
-    The others were chosen after a trial on one other collection per game, with other
-    starts, measures and program. There are fewer directions where roll-outs share less:
-    in Freeway equal states are common, in Montezuma's Revenge rare.
+    The number of frames is where the shares of options that settle and arrive have
+    become flat, measured on a part. What is tried beside was chosen after a trial on
+    one other collection per game, with other starts, measures and program.
     """
     if game == "Freeway":
         return _make_full_freeway()
-    if game == "MontezumaRevenge":
-        n_singular = 32
-        n_random = 1
-        n_starts = 3
-        frames = 200
-    else:
-        n_singular = 36
-        n_random = 2
+    # A basis of random directions as large as T's; in Ms. Pac-Man, where roll-outs
+    # take longest, a part of one.
+    n_random = None
+    n_slow = 1
+    n_starts = 3
+    if game == "MsPacman":
+        n_random = 96
+        n_slow = 2
         n_starts = 4
-        frames = 230
 
     best = make_best_variant(game)
-    every = make_kinds(singular=n_singular, bases=10, random=4, published=16, walks=32)
-    few = (Kind("singular", 8), Kind("random", 2, bases=4))
     some = (Kind("singular", 12), Kind("random", 2, bases=5))
-    slowest = (Kind("singular", 12, end="small"), Kind("random", n_random, bases=10))
+    slowest = (Kind("singular", 12, end="small"), Kind("random", n_slow, bases=10))
     largest = (Kind("singular", 12, end="large"), Kind("random", 6, bases=10))
     return [
-        Variant("paper", every, frames),
+        *make_option_variants(n_random, frames=160),
         Variant("bytes", some, 160, code="bytes", n_starts=3),
-        Variant("the authors' starts", few, 160, published_starts=True),
         Variant(
             f"frame skip 8, {SLOW}",
             slowest,
@@ -232,22 +240,50 @@ def make_full_variants(game: str) -> list[Variant]:
     ]
 
 
+def make_option_variants(n_random: int | None, frames: int) -> list[Variant]:
+    """All options of the paper's protocol, and its readings from fewer starts."""
+    both = (Kind("singular"), Kind("random", n_random))
+    paper = Variant("paper", (*both, Kind("constant"), Kind("walk", 32)), frames)
+    reading = replace(paper, kinds=both, n_starts=2)
+    return [
+        paper,
+        replace(reading, name=ARGMAX, rule="argmax"),
+        replace(reading, name=AUTHORS_STARTS, published_starts=True),
+        replace(reading, name=PUBLISHED_PROGRAM, kinds=(Kind("published"),)),
+        replace(
+            paper,
+            name=WHOLE_GAMES,
+            kinds=(Kind("singular"), Kind("walk", 8)),
+            frames=WHOLE_GAME_FRAMES,
+            one_life=False,
+            collections=(1,),
+            n_starts=1,
+        ),
+    ]
+
+
 def _make_full_freeway() -> list[Variant]:
     """The variants of Freeway, with long roll-outs at the end."""
     every = (Kind("singular"), Kind("random", 4, bases=10))
-    few = (Kind("singular", 8), Kind("random", 2, bases=4))
     some = (Kind("singular", 12), Kind("random", 2, bases=10))
     others = (Kind("rows", 64), Kind("constant"), Kind("walk", 8))
     long, long_bytes = make_long_variants((*every, *others), 8_192)
-    paper = make_kinds(singular=96, bases=10, random=8, published=32, walks=16)
+    paper, argmax, authors, published, _ = make_option_variants(None, 500)
+    paper = replace(paper, kinds=(*paper.kinds, Kind("published", 64)))
+    only_one = replace(long, kinds=(Kind("singular"),), collections=(1,))
+    both = (Kind("singular"), Kind("published"))
     return [
-        Variant("paper", paper, 500),
+        paper,
+        argmax,
+        authors,
+        published,
         Variant("bytes", every, 300, code="bytes", n_starts=3),
-        Variant("the authors' starts", few, 300, published_starts=True),
         Variant("frame skip 8", some, 512, frame_skip=8, n_starts=3, collections=(1,)),
         make_best_variant("Freeway"),
         replace(long, kinds=(Kind("published"),), collections=(1,)),
         replace(long, collections=(1, 2)),
+        replace(only_one, name=ARGMAX, rule="argmax"),
+        replace(only_one, name=AUTHORS_STARTS, published_starts=True, kinds=both),
         long_bytes,
     ]
 

@@ -12,7 +12,7 @@ from eigenoptions.atari import Emulator
 from reproduction.atari.collection import Collection, load_collection
 from reproduction.atari.game_graph import plan_options
 from reproduction.atari.games import get_game
-from reproduction.atari.measures import AXES, OPTION, measure_rollouts
+from reproduction.atari.measures import AXES, OPTION, measure_prefixes
 from reproduction.atari.pictures import choose_highlights
 from reproduction.atari.rollouts import Choose, Node, Rollouts, look_ahead, roll_out
 from reproduction.atari.settings import Variant, make_variants
@@ -29,7 +29,8 @@ def run_study(lab: Lab, game: str, variants: Sequence[Variant]) -> Data:
     """Everything about one game that comes from the emulator.
 
     ``rollouts`` has one row per variant, collection, start and option; ``long`` the
-    same of long roll-outs; ``highlights`` are options to show, and ``traces`` what
+    same of long roll-outs; ``curves`` has what was reached after how many frames;
+    ``highlights`` are options to show, and ``traces`` what
     these did, frame by frame.
     """
     long = [variant for variant in variants if variant.long]
@@ -41,10 +42,12 @@ def run_study(lab: Lab, game: str, variants: Sequence[Variant]) -> Data:
         }
     )
     data: Data = {
-        name: pd.concat([table for _, table in results], ignore_index=True)
+        name: stack_parts([parts for _, parts in results], "rollouts")
         for name, results in measured.items()
         if results
     }
+    curves = [parts for results in measured.values() for _, parts in results]
+    data["curves"] = stack_parts(curves, "curves")
 
     # What is shown depends on what was measured.
     data["highlights"] = choose_highlights(data["rollouts"])
@@ -52,6 +55,11 @@ def run_study(lab: Lab, game: str, variants: Sequence[Variant]) -> Data:
     traces = [table for _, table in traced["traces"]]
     data["traces"] = pd.concat(traces, ignore_index=True)
     return data
+
+
+def stack_parts(parts: Sequence[Data], name: str) -> pd.DataFrame:
+    """The tables of one name that jobs returned, one below the other."""
+    return pd.concat([tables[name] for tables in parts], ignore_index=True)
 
 
 def list_rollout_jobs(game: str, variants: Sequence[Variant]) -> list[Job]:
@@ -98,11 +106,16 @@ def list_trace_jobs(
 
 def measure_options(
     game: str, variant: Variant, seed: int, starts: Sequence[int]
-) -> pd.DataFrame:
-    """Roll out options of all kinds of a variant from some starts; measure each."""
+) -> Data:
+    """Roll out options of all kinds of a variant from some starts; measure each.
+
+    Besides the ``rollouts`` there are ``curves``: how many options have settled and
+    arrived, and in which regions, after each tenth of the frames.
+    """
     collection = load_collection(game, variant, seed)
     options = list_options(collection)
     tables = []
+    curves = []
     for start in starts:
         keys = {
             "variant": variant.name,
@@ -112,10 +125,39 @@ def measure_options(
             "start": start,
         }
         for part, log in roll_out_options(collection, start, options):
-            measures = measure_rollouts(log, get_game(game))
-            table = part.reset_index(drop=True).join(measures)
+            part = part.reset_index(drop=True)
+            for frames, measures in measure_prefixes(log, get_game(game)):
+                table = part.join(measures)
+                curve = summarize_arrivals(table)
+                columns = keys | {"frames": frames}
+                curves.append(pd.DataFrame(columns, index=curve.index).join(curve))
             tables.append(pd.DataFrame(keys, index=table.index).join(table))
-    return pd.concat(tables, ignore_index=True)
+    return {
+        "rollouts": pd.concat(tables, ignore_index=True),
+        "curves": pd.concat(curves, ignore_index=True),
+    }
+
+
+def summarize_arrivals(table: pd.DataFrame) -> pd.DataFrame:
+    """How many options of each kind settle and arrive, and the regions they arrive at.
+
+    >>> moves = pd.DataFrame({"kind": ["walk"] * 2, "settles": [1.0, 1.0]})
+    >>> moves = moves.assign(arrives=[1.0, 0.0], region=["rope", "key"])
+    >>> summarize_arrivals(moves).to_dict("records")
+    [{'kind': 'walk', 'n': 2, 'settles': 1.0, 'arrives': 0.5, 'regions': 'rope'}]
+    """
+    rows = []
+    for kind, part in table.groupby("kind", sort=False):
+        regions = set(part.region[part.arrives > 0]) - {""}
+        row = {
+            "kind": kind,
+            "n": len(part),
+            "settles": part.settles.mean(),
+            "arrives": part.arrives.mean(),
+            "regions": ";".join(sorted(regions)),
+        }
+        rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def list_options(collection: Collection) -> pd.DataFrame:
@@ -170,12 +212,19 @@ def roll_out_options(
             choose = follow_actions(collection, start, part, emulator.n_actions)
             frame_skip = 1
         else:
-            choose = follow_directions(collection, part, published=call == "published")
+            rule = "published" if call == "published" else variant.rule
+            choose = follow_directions(collection, part, rule=rule)
         emulator.replay(collection.starts[start])
-        yield (
-            part,
-            roll_out(emulator, len(part), choose, variant.frames, watch, frame_skip),
+        log = roll_out(
+            emulator,
+            len(part),
+            choose,
+            variant.frames,
+            watch,
+            frame_skip,
+            one_life=variant.one_life,
         )
+        yield part, log
 
 
 def follow_actions(
@@ -202,7 +251,7 @@ def follow_actions(
 
 
 def follow_directions(
-    collection: Collection, options: pd.DataFrame, *, published: bool
+    collection: Collection, options: pd.DataFrame, *, rule: str
 ) -> Choose:
     """Options that follow directions, by looking one step ahead or by planning."""
     directions = []
@@ -212,4 +261,4 @@ def follow_directions(
 
     if collection.variant.graph_states:
         return plan_options(directions, collection.features, collection.graph)
-    return look_ahead(directions, collection.features, published=published)
+    return look_ahead(directions, collection.features, rule=rule)
