@@ -1,26 +1,29 @@
 """Options of cells against options fitted to features, on recorded vectors.
 
-``python -m benchmarks.vector_options [task ...]`` records 10,000 random steps of each
-task, discovers 8 options in both ways, and prints one line of JSON for each: CPU
-seconds of `discover`, the share of executions that end before the episode, their
-longest duration, and how many cells of one fixed grid random decisions see in 5,000
-steps, with the options' own exploration, relative to primitive actions. In the hall and
-in the warehouse the log begins anywhere, and exploration in one corner.
+``python -m benchmarks.vector_options [TASK ...] [--store]`` records 10,000 random steps
+of each task, discovers 8 options in both ways, and prints a row for each: CPU seconds
+of `discover`, how long executions last, and how many cells of one fixed grid random
+decisions see in 5,000 steps, with the options' own exploration, relative to primitive
+actions. In the hall and in the warehouse the log begins anywhere, and exploration in
+one corner. With ``--store``, the rows of the task replace those in
+``benchmarks/vector_options.csv``.
 """
 
 from __future__ import annotations
 
-import json
-import sys
+import argparse
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import pandas as pd
 from gymnasium.spaces import Box, Discrete
 from gymnasium.wrappers import TimeLimit
 
 import eigenoptions as eo
+from benchmarks.stored import read_table, store_table
 from eigenoptions.envs import run_options
 
 
@@ -137,8 +140,10 @@ def count_cells(env: Any, columns: list[int], size: Any, seed: int, steps: int) 
     return len(seen)
 
 
-def measure_task(name: str, seed: int = 50, steps: int = 5_000) -> None:
-    """Print a line for each kind of options."""
+def measure_task(
+    name: str, seed: int = 50, steps: int = 5_000
+) -> Iterator[dict[str, Any]]:
+    """Measure both kinds of options in a task: a row for each."""
     make_env, columns, n_cells = TASKS[name]
     log = eo.collect(lambda: make_env(True), 10_000, rng=seed)
     size = np.ptp(log.obs[:, columns], axis=0) / n_cells
@@ -157,7 +162,7 @@ def measure_task(name: str, seed: int = 50, steps: int = 5_000) -> None:
         for s in seeds:
             env = eo.OptionsWrapper(make_env(False), options, record_steps=True)
             seen.append(count_cells(env, columns, size, s, steps))
-        line = {
+        yield {
             "task": name,
             "options": kind,
             "cpu_seconds": round(seconds, 1),
@@ -167,9 +172,28 @@ def measure_task(name: str, seed: int = 50, steps: int = 5_000) -> None:
             "stop_chance": env.stop_chance,
             "seen": round(float(np.mean(seen) / np.mean(plain)), 2),
         }
-        print(json.dumps(line), flush=True)
+
+
+def main() -> None:
+    """Print rows as they are measured."""
+    parser = argparse.ArgumentParser(description="Cells against fitted options.")
+    parser.add_argument("tasks", nargs="*", default=list(TASKS), metavar="TASK")
+    parser.add_argument(
+        "--store", action="store_true", help="write benchmarks/vector_options.csv"
+    )
+    arguments = parser.parse_args()
+
+    for name in arguments.tasks:
+        rows = []
+        for row in measure_task(name):
+            print(row, flush=True)
+            rows.append(row)
+        if arguments.store:
+            stored = read_table("vector_options")
+            if not stored.empty:
+                stored = stored[stored.task != name]
+            store_table("vector_options", pd.concat([stored, pd.DataFrame(rows)]))
 
 
 if __name__ == "__main__":
-    for task in sys.argv[1:] or TASKS:
-        measure_task(task)
+    main()

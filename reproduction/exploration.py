@@ -1,9 +1,13 @@
-"""The automatic setting of exploration, measured on 30 state spaces (docs/choosing.md).
+"""The automatic setting of exploration on 30 state spaces (docs/choosing-results.md).
 
 ``python -m reproduction exploration [--quick] [--walks 10]`` writes
 ``reproduction/exploration.csv`` and ``docs/images/exploration.svg``. Random walks with
 the automatic setting are compared with walks of primitive actions: the mean time of the
 first visits of each state, and up to 1,000 states the exact diffusion time.
+
+``python -m reproduction exploration --laplacians`` writes
+``reproduction/exploration_laplacians.csv``: the same with 32 options of each of two
+Laplacians, on the spaces of at most 1,300 states.
 
 The settings, the number of options and the Laplacian were chosen on other maps: rooms
 3x3, 6x6, 7x7 (of 6 cells), 2x2 (of 15), perfect mazes of 12 and 25, open maps,
@@ -102,13 +106,22 @@ def main(arguments: Sequence[str]) -> None:
         names = ["rooms 2x3", "perfect 8x8", "DoorKey-5x5"]
         n_walks = 4
 
+    measure = measure_map
+    out = FOLDER / "exploration.csv"
+    if options.laplacians:
+        measure = compare_laplacians
+        out = FOLDER / "exploration_laplacians.csv"
+
     rows: list[dict[str, Any]] = []
     for name in names:
-        rows += measure_map(name, n_walks)
+        measured = measure(name, n_walks)
+        if not measured:
+            continue
+        rows += measured
         table = pd.DataFrame(rows).round(4)
-        table.to_csv(options.out, index=False)
+        table.to_csv(options.out or out, index=False)
         print(table[table.space == name].to_string(index=False), flush=True)
-    if not options.quick:
+    if not options.quick and not options.laplacians:
         draw_ratios(table).savefig(FIGURE)
 
 
@@ -127,11 +140,9 @@ def make_parser() -> argparse.ArgumentParser:
         help="walks with and without options on each map",
     )
     parser.add_argument(
-        "--out",
-        type=Path,
-        default=FOLDER / "exploration.csv",
-        help="table of the results",
+        "--laplacians", action="store_true", help="compare two Laplacians"
     )
+    parser.add_argument("--out", type=Path, help="table of the results")
     return parser
 
 
@@ -142,33 +153,66 @@ def measure_map(name: str, n_walks: int) -> list[dict[str, Any]]:
     """
     mdp = MAPS[name]()
     primitive = measure_walks(mdp, None, n_walks)
-    rows = []
-    for n_options in (8, 16, 32, 64):
-        # As an agent's user has them: options of an environment.
-        start = time.process_time()
-        options = eo.discover(MazeEnv(mdp), n_options)
-        assert isinstance(options, OptionSet)
-        found_at = time.process_time()
-        setting = tune_exploration(mdp, options)
-        tuned_at = time.process_time()
+    return [
+        measure_options(name, mdp, primitive, n_options)
+        for n_options in (8, 16, 32, 64)
+    ]
 
-        assert setting.option_chance is not None
-        chances = (setting.option_chance, setting.stop_chance)
-        rows.append(
-            {
-                "space": name,
-                "states": mdp.n_states,
-                "operator": options.provenance.get("operator", "normalized"),
-                "options": n_options,
-                "primitive": primitive.mean(),
-                "option_chance": chances[0],
-                "stop_chance": chances[1],
-                **compare_with_primitive(mdp, options, chances, primitive),
-                "discovery": found_at - start,
-                "tuning": tuned_at - found_at,
-            }
-        )
-    return rows
+
+def compare_laplacians(
+    name: str, n_walks: int, n_options: int = 32, max_states: int = 1_300
+) -> list[dict[str, Any]]:
+    """Compare options of two Laplacians on one map; nothing if it is too large."""
+    mdp = MAPS[name]()
+    if mdp.n_states > max_states:
+        return []
+    primitive = measure_walks(mdp, None, n_walks)
+    return [
+        measure_options(name, mdp, primitive, n_options, operator=operator)
+        for operator in ("normalized", "random-walk")
+    ]
+
+
+def measure_options(
+    name: str, mdp: MDP, primitive: FloatArray, n_options: int, **settings: Any
+) -> dict[str, Any]:
+    """Compare options with primitive actions: one row.
+
+    Parameters
+    ----------
+    name : str
+        Name of the map.
+    mdp : MDP
+        The map.
+    primitive : array, shape (n_walks,)
+        Times of walks of primitive actions.
+    n_options : int
+        How many options are discovered.
+    settings
+        Further arguments of `discover`.
+    """
+    # As an agent's user has them: options of an environment.
+    start = time.process_time()
+    options = eo.discover(MazeEnv(mdp), n_options, **settings)
+    assert isinstance(options, OptionSet)
+    found_at = time.process_time()
+    setting = tune_exploration(mdp, options)
+    tuned_at = time.process_time()
+
+    assert setting.option_chance is not None
+    chances = (setting.option_chance, setting.stop_chance)
+    return {
+        "space": name,
+        "states": mdp.n_states,
+        "operator": options.provenance.get("operator", "normalized"),
+        "options": n_options,
+        "primitive": primitive.mean(),
+        "option_chance": chances[0],
+        "stop_chance": chances[1],
+        **compare_with_primitive(mdp, options, chances, primitive),
+        "discovery": found_at - start,
+        "tuning": tuned_at - found_at,
+    }
 
 
 def compare_with_primitive(

@@ -31,6 +31,7 @@ from eigenoptions.evaluation.intervals import mean_interval
 from eigenoptions.planner.planner import POTENTIALS
 from eigenoptions.plots import draw_values
 from reproduction.lab import open_lab
+from reproduction.markdown import make_table
 
 STEPS = 100_000
 MAZES = ("medium", "large", "giant", "teleport")
@@ -48,7 +49,6 @@ PUBLISHED = {
     "giant-navigate": {"QRL": 68, "ALPS": 67},
     "teleport-stitch": {"ALPS": 13},
 }
-METHODS = ("GCIVL", "QRL", "HIQL", "ALPS")
 
 
 class Log(NamedTuple):
@@ -327,41 +327,55 @@ def make_env(maze: str, **settings: Any) -> Any:
 
 
 def write_tables(results: pd.DataFrame) -> str:
-    """Success beside published numbers, and the four potentials, as Markdown."""
-    lines = [
-        f"| data set | `Planner` | {' | '.join(METHODS)} | data sets | fit, CPU s |",
-        "|---|" + "--:|" * 7,
-    ]
+    """Both tables, as Markdown."""
+    return f"{tabulate_success(results)}\n{tabulate_descents(results)}"
+
+
+def tabulate_success(results: pd.DataFrame) -> str:
+    """Success of the planner beside published numbers, as Markdown."""
+    rows = []
     solved = results[results.policy == "solved"]
-    for key, rows in solved.groupby(["maze", "kind", "steps"], sort=False):
+    for key, runs in solved.groupby(["maze", "kind", "steps"], sort=False):
         maze, kind, steps = key
         published = PUBLISHED.get(f"{maze}-{kind}", {})
-        cells = [
-            f"{maze}-{kind}" if steps == STEPS else f"{maze}-{kind}, {steps:,} steps",
-            describe_success(rows.success),
-            *[str(published.get(method, "")) for method in METHODS],
-            str(len(rows)),
-            f"{rows.fit_seconds.mean():.2f}",
-        ]
-        lines.append(f"| {' | '.join(cells)} |")
+        name = f"{maze}-{kind}"
+        if steps != STEPS:
+            name += f", {steps:,} steps"
+        rows.append(
+            [
+                name,
+                describe_success(runs.success),
+                ", ".join(f"{method} {value}" for method, value in published.items()),
+                str(len(runs)),
+            ]
+        )
+    return make_table(["data set", "`Planner`", "published", "data sets"], rows)
 
-    lines += [
-        "",
-        "| data set | potential | local minima | success of greedy descent |",
-        "|---|---|--:|--:|",
-    ]
-    greedy = results[results.policy == "greedy"]
-    for key, rows in greedy.groupby(["maze", "kind", "potential"], sort=False):
-        maze, kind, potential = key
-        minima = f"{rows.local_minima.mean():.1f} of {rows.states.mean():.0f} states"
-        success = describe_success(rows.success)
-        lines.append(f"| {maze}-{kind} | {potential} | {minima} | {success} |")
-    return "\n".join(lines) + "\n"
+
+def tabulate_descents(results: pd.DataFrame) -> str:
+    """Local minima of each potential, and success of descending it, as Markdown."""
+    greedy = results[(results.policy == "greedy") & (results.steps == STEPS)]
+    head = ["potential"]
+    rows: dict[str, list[str]] = {}
+    for key, runs in greedy.groupby(["maze", "kind"], sort=False):
+        maze, kind = key
+        head.append(f"{maze}-{kind}: minima")
+        head.append("success")
+        for potential in POTENTIALS:
+            row = rows.setdefault(potential, [potential])
+            tried = runs[runs.potential == potential]
+            if tried.empty:
+                row += ["", ""]
+            else:
+                minima = tried.local_minima.mean()
+                row.append(f"{minima:.1f} of {tried.states.mean():.0f}")
+                row.append(f"{tried.success.mean():.0f}")
+    return make_table(head, list(rows.values()))
 
 
 def describe_success(success: pd.Series) -> str:
-    """Mean success, with an interval where there are several data sets."""
-    if len(success) < 2:
+    """Mean success, with an interval where data sets differ."""
+    if success.nunique() < 2:
         return f"{success.mean():.0f}"
     low, high = mean_interval(success.to_numpy())
     return f"{success.mean():.1f} ({max(low, 0.0):.1f} to {min(high, 100.0):.1f})"

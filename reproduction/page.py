@@ -23,6 +23,7 @@ from reproduction import thresholds
 from reproduction.claims import VERDICTS, Claim
 from reproduction.experiment import Block
 from reproduction.readings import READINGS
+from reproduction.stored_run import list_other_versions
 
 HERE = Path(__file__).parent
 
@@ -107,6 +108,7 @@ def render_macro(part: str, **values: Any) -> Markup:
         "READINGS": READINGS,
         "name_place": name_place,
         "list_versions": list_versions,
+        "list_other_versions": list_other_versions,
         "show_block": show_block,
         "show_table": show_table,
     }

@@ -143,6 +143,7 @@ def write_report(
     verdicts = {
         claim.id: {
             "section": claim.section,
+            "game": chapter.is_game,
             "verdict": claim.verdict,
             "edge": claim.edge,
             "readings": claim.verdicts,
