@@ -15,6 +15,7 @@ import pytest
 import eigenoptions as eo
 from eigenoptions import _svg
 from eigenoptions._colors import RED
+from eigenoptions.options.pictures import show_feature_options
 
 ROOMS = eo.maze("four-rooms")
 SVG = "{http://www.w3.org/2000/svg}"
@@ -134,8 +135,91 @@ def test_large_maps_are_colours_and_graphs_are_edges():
     assert red[0].get("d").count("M") == options[0].termination.sum()
 
 
+def test_a_spectrum_shows_its_eigenvalues_and_places_the_states():
+    spectrum = eo.spectrum(eo.graph(ROOMS), k=5)
+    values, states = read_pictures(spectrum)
+    assert "".join(values.itertext()) == "eigenvalues 0 to 0.094"
+    drawn = [path.get("d", "") for path in states.iter(f"{SVG}path")]
+    assert sum(path.count("h0") for path in drawn) == 104
+    assert len(read_pictures(eo.spectrum(eo.graph(ROOMS), k=1))) == 1
+
+
+def test_found_shows_what_was_seen_and_where_actions_are_untried():
+    found = eo.explore(ROOMS, 150)
+    (picture,) = read_pictures(found)
+    filled = [
+        path.get("d", "")
+        for path in picture.iter(f"{SVG}path")
+        if path.get("fill") == _svg.SCREEN_BLUE
+    ]
+    widths = [int(width) for path in filled for width in re.findall(r"h(\d+)v", path)]
+    assert sum(widths) == len(found.seen)
+    rings = [path.get("d", "") for path in picture.iter(f"{SVG}path")]
+    n_frontier = found.untried.any(axis=1).sum()
+    assert sum(path.count("a.17 .17") for path in rings) == 2 * n_frontier
+
+    rewarded = eo.explore(ROOMS, 4_000, until="reward")
+    (picture,) = read_pictures(rewarded)
+    assert len(find_dots(picture)) == 1
+
+
+def test_found_without_coordinates_is_a_table_of_counts():
+    pytest.importorskip("minigrid")
+    found = eo.explore("minigrid:MiniGrid-DoorKey-5x5-v0", 300)
+    assert read_pictures(found) == []
+    assert f"<td>{len(found.seen)}</td>" in found._repr_html_()
+
+
+def test_options_of_cells_are_maps_of_two_columns(rng):
+    position = rng.uniform(0, 4, (4_000, 3))
+    action = rng.integers(4, size=4_000)
+    moves = np.array([[0, 0.5, 0], [0.5, 0, 0], [0, -0.5, 0], [-0.5, 0, 0.5]])
+    after = np.clip(position + moves[action], 0, 4)
+    options = eo.discover((position, action, after), 2, n_actions=4)
+    pictures = read_pictures(options)
+    assert len(pictures) == 2
+    html = options._repr_html_()
+    assert "column 0 to the right" in html
+    assert "means over the other 1 column" in html
+    assert len(read_pictures(options[0])) == 1
+
+    raw = eo.discover((position, action, after), 2, n_actions=4, features="fourier")
+    assert read_pictures(raw) == []
+    assert "plot_options" in raw._repr_html_()
+
+
+def test_options_of_clusters_are_points():
+    class Placed:
+        places = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+
+    page = show_feature_options(
+        "title",
+        eo.discover("S..", 2),
+        Placed(),
+        np.array([[-1.0, 0.5, 1.0], [1.0, -0.5, -1.0]]),
+        np.array([[0, 0, -1], [-1, 0, 0]]),
+    )
+    assert page.count("<svg") == 2
+    assert page.count(RED) == 2
+
+
+def test_a_planner_shows_its_cells(rng):
+    position = rng.uniform(0, 4, (4_000, 2))
+    action = rng.uniform(-1, 1, (4_000, 2))
+    data = (position, action, np.clip(position + 0.3 * action, 0, 4))
+    planner = eo.Planner(data, cell_size=0.5)
+    (picture,) = read_pictures(planner)
+    cells = [path.get("d", "") for path in picture.iter(f"{SVG}path")]
+    assert sum(path.count("h1v1M") + path.endswith("h1v1") for path in cells) == (
+        planner.mdp.n_states
+    )
+    log = eo.collect(eo.envs.MazeEnv("S..G"), 200, rng=0)
+    assert "<table" in eo.Planner(log)._repr_html_()
+
+
 def test_states_without_coordinates_are_a_table():
     bare = eo.MDP(ROOMS.transition)
+    assert str(bare) == repr(bare)
     assert read_pictures(bare) == []
     assert "coordinates" in bare._repr_html_()
     options = eo.discover(bare, 2)

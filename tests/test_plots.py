@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from matplotlib import colormaps
-from matplotlib.collections import PathCollection
+from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.quiver import Quiver
@@ -115,6 +115,21 @@ def test_draw_policy_marks_actions_that_stay_or_jump(ax):
     assert digit.get_text() == "1"
     assert digit.get_position() == (0, 0)
     assert ax.lines[0].get_xydata().tolist() == [[1.0, 0.0]]
+
+
+def test_draw_policy_bends_arrows_where_the_agent_turns(ax):
+    pytest.importorskip("minigrid")
+    options = eo.discover("minigrid:MiniGrid-Empty-5x5-v0", 2)
+    mdp = options.mdp
+    plots.draw_policy(ax, mdp, options.policy[0])
+    (bent,) = (
+        artist for artist in ax.collections if isinstance(artist, LineCollection)
+    )
+    is_turn = np.isin(options.policy[0], [0, 1])
+    # A shaft and a head for each.
+    assert len(bent.get_segments()) == 2 * is_turn.sum()
+    assert len(get_arrows(ax)) == (options.policy[0] == 2).sum()
+    assert not ax.texts
 
 
 def test_options_of_a_large_maze_are_heat_maps_with_rings(ax):
@@ -222,8 +237,10 @@ def test_plot_options_has_a_titled_map_per_option():
 def test_plot_options_explains_rings_digits_and_headings():
     options = eo.discover("minigrid:MiniGrid-Empty-5x5-v0", 2)
     text = plots.plot_options(options)._supxlabel.get_text().replace("\n", " ")
-    assert "digit" in text
+    assert "bent arrows" in text
     assert "heading" in text
+    taxi = plots.plot_options(eo.discover("Taxi-v4", 2))
+    assert "digit" in taxi._supxlabel.get_text()
     assert plots.plot_options(eo.discover(ROOMS, 2))._supxlabel is None
 
 

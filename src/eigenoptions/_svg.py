@@ -150,6 +150,7 @@ class _MapDrawing:
         side = int(np.ptp(coords, axis=0).max()) + 1
         self._is_small = side <= MAX_ARROW_SIDE
         self._has_turns = False
+        self._has_values = False
         grid = np.pad(layout_states(coords, _MAX_SIDE), 1, constant_values=-1)
         self._height, self._width = grid.shape
 
@@ -174,6 +175,7 @@ class _MapDrawing:
 
     def add_values(self, values: FloatArray) -> None:
         """Fill cells with colours: stronger where a number is farther from zero."""
+        self._has_values = True
         levels = _find_levels(values)
         drawn = self._rows >= 0
         grid = np.zeros((self._height, self._width), dtype=np.int64)
@@ -206,12 +208,11 @@ class _MapDrawing:
         for state in np.flatnonzero((policy >= 0) & (self._rows >= 0)).tolist():
             y, x = self._find_middle(state)
             if is_turn[state] and facing is not None and turns is not None:
-                before = _FORWARD[facing]
-                after = _FORWARD[(facing + turns[state]) % len(_FORWARD)]
-                arrows += _trace_arrow(x, y, before, after)
+                before, after = find_bend(facing, int(turns[state]))
+                arrows += _trace_arrow(np.array([y, x]), before, after)
             elif lengths[state] == 1:
                 direction = moves[state] / np.hypot(*moves[state])
-                arrows += _trace_arrow(x, y, direction, direction)
+                arrows += _trace_arrow(np.array([y, x]), direction, direction)
             elif lengths[state] > 1:
                 digits += f'<text x="{_show(x)}" y="{_show(y)}">{glyphs[state]}</text>'
 
@@ -247,19 +248,14 @@ class _MapDrawing:
 
     def add_dots(self, states: IntegerArray) -> None:
         """Draw a red dot on some cells: what ends there."""
-        dots = ""
-        for state in states.tolist():
-            if self._rows[state] >= 0:
-                y, x = self._find_middle(state)
-                dots += f"M{_show(x)} {_show(y)}h0"
-        if dots:
-            # A line without length and with round ends is a dot. In a map of many
-            # small cells, dots are as large as cells.
-            width = 0.5 if self._is_small else 1.0
-            self._parts.append(
-                f'<path d="{dots}" stroke="{RED}" stroke-width="{width}" '
-                'stroke-linecap="round"/>'
-            )
+        drawn = states[self._rows[states] >= 0]
+        places = np.stack([self._columns[drawn], self._rows[drawn]], axis=1) + 0.5
+        # In a map of many small cells, dots are as large as cells.
+        width = 0.5 if self._is_small else 1.0
+        if self._has_values:
+            # A margin, so that red can be told from orange.
+            self._parts.append(_draw_round(places, "currentColor", 1.4 * width))
+        self._parts.append(_draw_round(places, RED, width))
 
     def add_mark(self, state: int, letter: str) -> None:
         """Draw a letter on a coloured cell."""
@@ -333,13 +329,8 @@ def draw_nodes(
     is_end = np.zeros(len(positions), dtype=np.bool_)
     if policy is not None:
         is_end = policy < 0
-    for color, chosen in (("currentColor", ~is_end), (RED, is_end)):
-        dots = "".join(f"M{_show(*place)}h0" for place in places[chosen].tolist())
-        if dots:
-            parts.append(
-                f'<path d="{dots}" stroke="{color}" stroke-width="{2 * radius:.2f}" '
-                'stroke-linecap="round"/>'
-            )
+    parts.append(_draw_round(places[~is_end], "currentColor", 2 * radius))
+    parts.append(_draw_round(places[is_end], RED, 2 * radius))
 
     if policy is not None and next_states is not None:
         arrows = ""
@@ -356,7 +347,13 @@ def draw_nodes(
 
 
 def draw_points(
-    points: FloatArray, width: float = 260.0, height: float = 190.0, caption: str = ""
+    points: FloatArray,
+    *,
+    values: FloatArray | None = None,
+    dots: BoolArray | None = None,
+    caption: str = "",
+    width: float = 250.0,
+    height: float = 190.0,
 ) -> Figure:
     """Draw points, such as eigenvalues by their number.
 
@@ -364,10 +361,19 @@ def draw_points(
     ----------
     points : (N, 2) array
         x and y of each point; y rises.
-    width, height : float, default=260 and 190
-        Size in pixels.
+    values : (N,) array, default=None
+        Colours, as in `draw_maps`. None: all points are blue.
+    dots : (N,) array of bool, default=None
+        Points that are red.
     caption : str, default=""
         What stands above the picture.
+    width, height : float, default=250 and 190
+        Size in pixels.
+
+    Examples
+    --------
+    >>> draw_points(np.array([[1.0, 0.0], [2.0, 0.5]]), caption="values").caption
+    'values'
     """
     margin = 6.0
     low = points.min(axis=0)
@@ -377,12 +383,21 @@ def draw_points(
     places[:, 1] = height - places[:, 1]
 
     size = float(np.clip(60.0 / np.sqrt(len(points)), 2.0, 6.0))
-    dots = "".join(f"M{_show(*place)}h0" for place in places.tolist())
+    levels = np.full(len(points), -_N_LEVELS)
+    if values is not None:
+        levels = _find_levels(values)
+    is_red = np.zeros(len(points), dtype=np.bool_) if dots is None else dots
+
     body = (
         f'<path d="M.5 0V{height - 0.5}H{width}" fill="none" stroke="currentColor" '
-        f'stroke-opacity=".35"/><path d="{dots}" stroke="{SCREEN_BLUE}" '
-        f'stroke-width="{size:.2f}" stroke-linecap="round"/>'
+        'stroke-opacity=".35"/>'
     )
+    for level in np.unique(levels[~is_red]).tolist():
+        color = SCREEN_ORANGE if level > 0 else SCREEN_BLUE
+        # A point near zero is pale, but it is there.
+        opacity = max(abs(level), 1) / _N_LEVELS
+        body += _draw_round(places[(levels == level) & ~is_red], color, size, opacity)
+    body += _draw_round(places[is_red], RED, size)
     return _frame(body, width, height, width, caption)
 
 
@@ -494,6 +509,19 @@ def _frame(
     return Figure(caption, svg, pixels)
 
 
+def _draw_round(
+    places: FloatArray, color: str, width: float, opacity: float = 1.0
+) -> str:
+    """Dots at x and y: lines without length and with round ends."""
+    if not len(places):
+        return ""
+    path = "".join(f"M{_show(*place)}h0" for place in places.tolist())
+    return (
+        f'<path d="{path}" stroke="{color}" stroke-width="{_show(width)}" '
+        f'stroke-opacity="{opacity:.3g}" stroke-linecap="round"/>'
+    )
+
+
 def _trace_runs(is_filled: NDArray[np.bool_]) -> str:
     """A path around all cells that are filled, one rectangle for each run in a row."""
     path = ""
@@ -505,17 +533,36 @@ def _trace_runs(is_filled: NDArray[np.bool_]) -> str:
     return path
 
 
-def _trace_arrow(
-    x: float,
-    y: float,
+def find_bend(heading: int, turn: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows and columns that an agent faces before and after a turn.
+
+    >>> [direction.tolist() for direction in find_bend(0, 1)]
+    [[0, 1], [1, 0]]
+    """
+    return _FORWARD[heading], _FORWARD[(heading + turn) % len(_FORWARD)]
+
+
+def find_corners(
+    middle: FloatArray,
     before: NDArray[np.floating] | NDArray[np.integer],
     after: NDArray[np.floating] | NDArray[np.integer],
-) -> str:
-    """An arrow through the middle of a cell, which may bend there.
+) -> tuple[FloatArray, FloatArray]:
+    """The corners of an arrow through the middle of a cell, which may bend there.
 
-    `before` and `after` are rows and columns of unit length.
+    Parameters
+    ----------
+    middle : (2,) array
+        Row and column of the middle.
+    before, after : (2,) array
+        Directions of the tail and of the tip: rows and columns of unit length.
+
+    Returns
+    -------
+    shaft : (n, 2) array
+        Corners from the tail to the tip: two, or three if the arrow bends.
+    head : (3, 2) array
+        Corners of the head.
     """
-    middle = np.array([y, x])
     bends = bool((before != after).any())
     if bends:
         # The bend moves to the outer corner, so that both arms are long.
@@ -526,13 +573,21 @@ def _trace_arrow(
     left = tip - 0.2 * after + 0.18 * across
     right = tip - 0.2 * after - 0.18 * across
 
-    shaft = f"M{_show(*tail[::-1])}"
-    if bends:
-        shaft += f"L{_show(*middle[::-1])}"
-    return (
-        f"{shaft}L{_show(*tip[::-1])}"
-        f"M{_show(*left[::-1])}L{_show(*tip[::-1])}L{_show(*right[::-1])}"
-    )
+    shaft = np.stack([tail, middle, tip] if bends else [tail, tip])
+    return shaft, np.stack([left, tip, right])
+
+
+def _trace_arrow(
+    middle: FloatArray,
+    before: NDArray[np.floating] | NDArray[np.integer],
+    after: NDArray[np.floating] | NDArray[np.integer],
+) -> str:
+    """The path of an arrow through the middle of a cell."""
+    path = ""
+    for corners in find_corners(middle, before, after):
+        steps = [_show(column, row) for row, column in corners.tolist()]
+        path += "M" + "L".join(steps)
+    return path
 
 
 def _trace_edge_arrow(place: FloatArray, direction: FloatArray, length: float) -> str:

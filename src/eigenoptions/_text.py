@@ -222,7 +222,9 @@ def _draw_action(action: int, move: tuple[int, int] | None) -> str:
     return "+"
 
 
-def explain_glyphs(glyphs: Iterable[str], legend: str = "") -> str:
+def explain_glyphs(
+    glyphs: Iterable[str], legend: str = "", *, bends: bool = False
+) -> str:
     """Explain the glyphs that do not speak for themselves, as arrows and dots do.
 
     Parameters
@@ -231,6 +233,8 @@ def explain_glyphs(glyphs: Iterable[str], legend: str = "") -> str:
         The glyphs that were drawn.
     legend : str, default=""
         What the map says about its states; it comes last.
+    bends : bool, default=False
+        Whether turns are drawn as bent arrows, not as glyphs.
 
     Returns
     -------
@@ -245,7 +249,8 @@ def explain_glyphs(glyphs: Iterable[str], legend: str = "") -> str:
     drawn = set(glyphs)
     parts = []
     if drawn & set(TURNS.values()):
-        parts.append("↶ and ↷ turn the agent to the left and to the right")
+        turns = "bent arrows" if bends else "↶ and ↷"
+        parts.append(f"{turns} turn the agent to the left and to the right")
     if STAY in drawn:
         parts.append(f"{STAY} the action most likely changes nothing")
     if drawn & set("0123456789+"):

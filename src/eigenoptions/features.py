@@ -717,6 +717,18 @@ class Cells(FeatureMap):
         """The middle of each cell ``(S, D)``, in the columns that are used."""
         return (self.arrays["corners"] + 0.5) * self._size + self._low
 
+    @property
+    def coords(self) -> IndexArray | None:
+        """``(S, 2)`` row and column of each cell on a map of the first two columns.
+
+        The first column goes to the right and the second one up. Cells that differ in
+        other columns only have the same place. None for a single column.
+        """
+        corners: IndexArray = self.arrays["corners"]
+        if corners.shape[1] < 2:
+            return None
+        return np.asarray(corners[:, [1, 0]] * [-1, 1], dtype=np.int64)
+
     @cached_property
     def _low(self) -> FloatArray:
         return np.array(self.low)

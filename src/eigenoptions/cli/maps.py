@@ -22,7 +22,6 @@ from eigenoptions._text import (
     STOP,
     WALL,
     draw_arrows,
-    find_moves,
     layout_states,
     printable,
 )
@@ -37,11 +36,12 @@ _AGENT = "◆"
 
 def draw_option(options: eo.OptionSet, number: int) -> list[str]:
     """Draw one glyph per state: what an option does there."""
+    # Imported here: help needs no SciPy.
+    from eigenoptions.options.pictures import find_arrows
+
     mdp = options.mdp
-    assert mdp.coords is not None
     policy = options.policy[number]
-    moves = find_moves(mdp.coords, policy, mdp.most_likely_successors)
-    return draw_arrows(policy, moves)
+    return draw_arrows(policy, *find_arrows(mdp, policy))
 
 
 def draw_cells(

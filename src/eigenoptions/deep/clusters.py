@@ -79,6 +79,13 @@ class Clusters(FeatureMap):
         """Number of clusters m."""
         return len(self.arrays["centres"])
 
+    @property
+    def places(self) -> FloatArray:
+        """``(m, 2)`` the clusters on a map of e2 (to the right) and e3 (up)."""
+        centres: FloatArray = self.arrays["centres"]
+        # The first function is constant. There may be only one other.
+        return centres[:, [1, min(2, centres.shape[1] - 1)]]
+
     @cached_property
     def encoder(self) -> Encoder:
         """The trained encoder."""

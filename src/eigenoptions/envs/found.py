@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import dijkstra
 
+from eigenoptions._svg import draw_maps, show_figures, show_table
 from eigenoptions._text import count_noun, printable
 from eigenoptions._types import BoolArray, FloatArray, IndexArray
 from eigenoptions._validation import Record, readonly
@@ -319,6 +320,46 @@ class Found(Record):
             f"Found({printable(self.about.name)}: {len(self.seen):,} states in "
             f"{self.n_steps:,} steps, {untried}, {rewarded})"
         )
+
+    def _repr_html_(self) -> str:
+        """The map of what was seen, or a table of counts, for a notebook."""
+        coords = self.mdp.coords
+        is_seen = self.first_visit >= 0
+        is_frontier = self.untried.any(axis=1)
+        if coords is None:
+            n_episodes = int(self.is_first.sum())
+            rows = [
+                ("states", f"{len(self.seen):,}"),
+                (
+                    "of them with an action that was never tried",
+                    f"{is_frontier.sum():,}",
+                ),
+                ("of them rewarded", f"{len(self.rewarded):,}"),
+                ("steps", f"{self.n_steps:,}"),
+                ("episodes", f"{n_episodes:,}"),
+            ]
+            note = "states have no coordinates, so no map shows them"
+            return show_table(repr(self), ("", ""), rows, [note])
+
+        is_rewarded = np.zeros(len(is_seen), dtype=np.bool_)
+        is_rewarded[self.rewarded] = True
+        # Blue is below zero: from the first state that was seen to the last, paler.
+        age = self.first_visit / max(int(self.first_visit.max()), 1)
+        # One picture, also of several headings: their maps have different gaps.
+        figures = draw_maps(
+            coords,
+            values=0.85 * age - 1.0,
+            rings=is_frontier & is_seen,
+            dots=is_rewarded,
+            is_shown=is_seen,
+        )
+        notes = [
+            "blue: seen early; pale: late; grey: walls, and what was not seen",
+            "a ring: an action was never tried there" if is_frontier.any() else "",
+            "a red dot: a reward" if is_rewarded.any() else "",
+        ]
+        line = "; ".join(note for note in notes if note)
+        return show_figures(repr(self), [figures], [line, self.mdp.legend])
 
 
 class StatePotential:

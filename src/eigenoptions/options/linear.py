@@ -31,6 +31,7 @@ from eigenoptions._validation import Record, check_float, check_int, readonly
 from eigenoptions.features import add_batch_axis, compute_features, features_to_dict
 from eigenoptions.options.files import Arrays
 from eigenoptions.options.lookahead import Clones, Restore, Save
+from eigenoptions.options.pictures import show_feature_options
 from eigenoptions.options.records import (
     OptionFields,
     OptionSequence,
@@ -87,6 +88,10 @@ class LinearOption(OptionFields):
 
     def __repr__(self) -> str:
         return f"LinearOption({printable(self.label)}: {self._set.kind})"
+
+    def _repr_html_(self) -> str:
+        """The cells of the option, as a notebook shows them."""
+        return self._set._show(repr(self))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -397,6 +402,15 @@ class LinearOptionSet(Record, OptionSequence[LinearOption]):
         options = count_noun(n_options, f"{self.kind} option")
         features = count_noun(n_features, "cell" if self._has_cells else "feature")
         return f"LinearOptionSet({options} on {features}: {self.list_labels()})"
+
+    def _repr_html_(self) -> str:
+        """The cells of the first options, or a table, as a notebook shows them."""
+        return self._show(repr(self))
+
+    def _show(self, title: str) -> str:
+        return show_feature_options(
+            title, self, self.features, self.directions, self._cell_actions
+        )
 
 
 def _check_potentials(purposes: Sequence[Purpose]) -> None:

@@ -17,6 +17,7 @@ from eigenoptions._svg import (
     count_hidden,
     draw_maps,
     draw_nodes,
+    draw_points,
     fits_arrows,
     show_figures,
     show_table,
@@ -24,6 +25,7 @@ from eigenoptions._svg import (
 from eigenoptions._text import (
     HEADINGS,
     MAX_LINES,
+    count_noun,
     draw_arrows,
     draw_map,
     explain_glyphs,
@@ -32,12 +34,14 @@ from eigenoptions._text import (
     printable,
     set_side_by_side,
 )
-from eigenoptions._types import FloatArray, IntegerArray
+from eigenoptions._types import BoolArray, FloatArray, IntegerArray
 from eigenoptions.mdp import MDP
 
 # Most maps of a page, and most rows of a table.
 _MAX_MAPS = 8
 _MAX_ROWS = 20
+
+_CLIMB = "options climb from blue to orange, and end on red"
 
 
 class DrawnPurpose(Protocol):
@@ -52,8 +56,8 @@ class DrawnPurpose(Protocol):
         """The state that it leads to, or None."""
 
 
-class DrawnOption(Protocol):
-    """What a picture needs to know of an option of a table."""
+class LabelledOption(Protocol):
+    """What a picture needs to know of every option."""
 
     @property
     def label(self) -> str:
@@ -62,6 +66,10 @@ class DrawnOption(Protocol):
     @property
     def eigenvalue(self) -> float:
         """The eigenvalue of its eigenvector, or nan."""
+
+
+class DrawnOption(LabelledOption, Protocol):
+    """What a picture needs to know of an option of a table."""
 
     @property
     def mean_length(self) -> float:
@@ -106,6 +114,80 @@ def show_options(title: str, mdp: MDP, options: Sequence[DrawnOption]) -> str:
     return show_figures(title, groups, notes)
 
 
+def show_feature_options(
+    title: str,
+    options: Sequence[LabelledOption],
+    features: object,
+    potentials: FloatArray,
+    actions: IntegerArray | None,
+) -> str:
+    """Show options of a feature space: cells on a map, or a table.
+
+    Parameters
+    ----------
+    title : str
+        What they are.
+    options : sequence of options
+        Those that are shown, as far as there is room.
+    features : callable
+        The feature map. Cells of a grid have `coords`, clusters have `places`.
+    potentials : (n, d) array
+        The vectors e of the options: one number per cell.
+    actions : (n, S) array or None
+        The action of each option in each cell; None without cells.
+    """
+    shown = options[:_MAX_MAPS]
+    remedy = f"options[{len(shown)}:]"
+    hidden = count_hidden(len(options), len(shown), "option", remedy)
+    coords = getattr(features, "coords", None)
+    places = getattr(features, "places", None)
+    if actions is None or (coords is None and places is None):
+        rows = [[_caption(option)] for option in shown]
+        note = "eo.plots.plot_options(options, observations) draws them over some"
+        return show_table(title, ["option"], rows, [note, hidden])
+
+    groups = []
+    for option, potential, action in zip(shown, potentials, actions, strict=False):
+        if coords is None:
+            assert places is not None
+            caption = _caption(option)
+            groups.append(
+                [
+                    draw_points(
+                        places, values=potential, dots=action < 0, caption=caption
+                    )
+                ]
+            )
+        else:
+            groups.append(_draw_cells(coords, potential, action < 0, _caption(option)))
+
+    what = "a point is a cluster, placed by the functions e2 and e3"
+    if coords is not None:
+        what = _explain_columns(features)
+    return show_figures(title, groups, [f"{_CLIMB}; {what}", hidden])
+
+
+def _draw_cells(
+    coords: IntegerArray, potential: FloatArray, is_end: BoolArray, caption: str
+) -> list[Figure]:
+    """A map of cells: the mean of those that have one place."""
+    places, number = np.unique(coords, axis=0, return_inverse=True)
+    number = number.ravel()
+    counts = np.bincount(number)
+    means = np.bincount(number, potential) / counts
+    is_mostly_end = np.bincount(number, is_end) > 0.5 * counts
+    return draw_maps(places, values=means, dots=is_mostly_end, caption=caption)
+
+
+def _explain_columns(features: object) -> str:
+    """Which columns a map of cells shows, and what it averages over."""
+    columns = getattr(features, "columns", (0, 1))
+    text = f"column {columns[0]} to the right, column {columns[1]} up"
+    if len(columns) > 2:
+        text += f"; means over the other {count_noun(len(columns) - 2, 'column')}"
+    return text
+
+
 def print_options(title: str, mdp: MDP, options: Sequence[DrawnOption]) -> str:
     """Draw options as maps of characters, of at most 40 lines.
 
@@ -132,6 +214,11 @@ def print_options(title: str, mdp: MDP, options: Sequence[DrawnOption]) -> str:
     hidden = count_hidden(len(options), n_shown, "option", f"options[{n_shown}:]")
     below = [hidden, printable(legend), title]
     return "\n\n".join([text, "\n".join(line for line in below if line)])
+
+
+def _caption(option: LabelledOption) -> str:
+    """The label of an option and its eigenvalue."""
+    return make_caption(option.label, option.eigenvalue)
 
 
 def make_caption(label: str, eigenvalue: float) -> str:
@@ -175,7 +262,7 @@ def find_arrows(
 
 def _draw_option(mdp: MDP, option: DrawnOption) -> list[Figure]:
     """The maps of an option, or its graph."""
-    caption = make_caption(option.label, option.eigenvalue)
+    caption = _caption(option)
     if mdp.headings is not None:
         caption = option.label
     policy = np.asarray(option.policy, dtype=np.int64)
@@ -234,20 +321,21 @@ def _explain(mdp: MDP, options: Sequence[DrawnOption]) -> str:
     if mdp.coords is None:
         return "red: the option ends there"
     if not fits_arrows(mdp.coords):
-        return "options climb from blue to orange, and end on red"
-    glyphs = _explain_glyphs(mdp, options)
-    if mdp.headings is not None:
-        glyphs = glyphs.replace("↶ and ↷ turn", "bent arrows turn")
+        return _CLIMB
+    glyphs = _explain_glyphs(mdp, options, bends=True)
     return "; ".join(part for part in ("red: the option ends there", glyphs) if part)
 
 
-def _explain_glyphs(mdp: MDP, options: Sequence[DrawnOption]) -> str:
+def _explain_glyphs(
+    mdp: MDP, options: Sequence[DrawnOption], bends: bool = False
+) -> str:
     """What arrows do not say by themselves."""
     used: set[str] = set()
     for option in options:
         used.update(draw_arrows(option.policy, *find_arrows(mdp, option.policy)))
     # The maps of headings have captions.
-    return explain_glyphs(used, mdp.legend if mdp.headings is None else "")
+    legend = mdp.legend if mdp.headings is None else ""
+    return explain_glyphs(used, legend, bends=bends)
 
 
 def _tabulate(title: str, mdp: MDP, options: Sequence[DrawnOption]) -> str:
@@ -257,7 +345,7 @@ def _tabulate(title: str, mdp: MDP, options: Sequence[DrawnOption]) -> str:
         n_ends = int((option.policy < 0).sum())
         rows.append(
             [
-                make_caption(option.label, option.eigenvalue),
+                _caption(option),
                 f"{mdp.n_states - n_ends:,}",
                 f"{n_ends:,}",
                 f"{option.mean_length:.3g}",

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
+from eigenoptions._svg import draw_maps, show_figures, show_table
 from eigenoptions._ties import find_first_maximum
 from eigenoptions._types import BoolArray, FloatArray
 from eigenoptions._validation import check_choice, check_float, check_int
@@ -328,3 +329,29 @@ class Planner:
             f"Planner({self.mdp.n_states} states, {self.mdp.n_actions} actions, "
             f"{self._kind})"
         )
+
+    def _repr_html_(self) -> str:
+        """The cells over two columns, or a table of counts, for a notebook."""
+        fit = "" if self.fit is None else str(self.fit)
+        cells = self._cells
+        if cells is None or cells.grid.corners.shape[1] < 2:
+            rows = [
+                ("states", f"{self.mdp.n_states:,}"),
+                ("actions", f"{self.mdp.n_actions:,}"),
+                ("pairs of states that an action joins", f"{len(self.mdp.edges):,}"),
+            ]
+            return show_table(repr(self), ("", ""), rows, [fit])
+
+        corners = cells.grid.corners
+        places, counts = np.unique(
+            corners[:, [1, 0]] * [-1, 1], axis=0, return_counts=True
+        )
+        note = "the first coordinate to the right, the second one up"
+        values = None
+        if counts.max() > 1:
+            # Blue is below zero.
+            values = -counts.astype(np.float64)
+            note += "; darker: more cells of the other coordinates"
+        example = "eo.plots.draw_plan(ax, planner, start, goal) draws a way"
+        figures = draw_maps(places, values=values)
+        return show_figures(repr(self), [figures], [note, fit, example])

@@ -20,14 +20,10 @@ from eigenoptions.learning import LearningRecord
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
 from eigenoptions.options.linear import LinearOptionSet
+from eigenoptions.options.pictures import find_arrows, make_caption
 from eigenoptions.plots.curves import draw_curves
 from eigenoptions.plots.files import render_figure
-from eigenoptions.plots.maps import (
-    compute_moves,
-    draw_options,
-    draw_values,
-    make_caption,
-)
+from eigenoptions.plots.maps import MAX_DETAILED_STATES, draw_options, draw_values
 from eigenoptions.plots.nodes import has_positions, place_states
 from eigenoptions.plots.observed import draw_points, draw_strips
 from eigenoptions.plots.style import STYLE, make_line_style
@@ -69,9 +65,10 @@ def plot_options(
         where it ends (`draw_points`).
     columns : int, optional
         Number of maps beside each other; by default up to four, or eight for more than
-        16 options, and two strips of frames.
+        16 options, fewer where maps have many cells, and two strips of frames.
     width : float, optional
-        Width of the figure in inches; by default 1.7 per map.
+        Width of the figure in inches; by default 1.7 per map, more where arrows need
+        it.
     cmap : str or Colormap, optional
         Colours of large maps, which have no arrows, and of potentials.
     over : tuple of int, default=(0, 1)
@@ -295,13 +292,16 @@ def make_maps(
     if not n_maps:
         raise ValueError("nothing to draw: give at least one option or eigenvector")
 
+    map_width = _choose_width(mdp)
     if not columns:
-        columns = 4 if n_maps <= 16 else 8
+        # Wide maps: as many as fit into a page, or for many options into a screen.
+        columns, room = (4, 9.0) if n_maps <= 16 else (8, 14.0)
+        columns = max(1, min(columns, int(room / map_width)))
     columns = min(n_maps, columns)
     rows = -(-n_maps // columns)
 
     if not width:
-        width = max(1.7 * columns, 2.5)
+        width = max(map_width * columns, 2.5)
     # High mazes are drawn at most twice as high as wide; a title takes 0.22 inches.
     map_width = width / columns
     map_height = map_width * min(_measure_shape(mdp), 2.0)
@@ -310,6 +310,14 @@ def make_maps(
     figure = _NotebookFigure(figsize=(width, height), layout="constrained")
     axes: Any = figure.subplots(rows, columns, squeeze=False)
     return figure, axes.ravel().tolist()
+
+
+def _choose_width(mdp: MDP, least: float = 1.7, most: float = 6.8) -> float:
+    """Width of a map in inches: an arrow needs a ninth of one."""
+    if mdp.coords is None or mdp.n_states > MAX_DETAILED_STATES:
+        return least
+    n_columns = np.ptp(mdp.coords[:, 1]) + 3
+    return float(np.clip(n_columns / 9.0, least, most))
 
 
 def _measure_shape(mdp: MDP) -> float:
@@ -330,6 +338,5 @@ def _explain_options(options: OptionSet) -> str:
         return options.mdp.legend
     glyphs: set[str] = set()
     for policy in options.policy:
-        moves = compute_moves(options.mdp, policy)
-        glyphs.update(draw_arrows(policy, moves))
-    return explain_glyphs(glyphs, options.mdp.legend)
+        glyphs.update(draw_arrows(policy, *find_arrows(options.mdp, policy)))
+    return explain_glyphs(glyphs, options.mdp.legend, bends=True)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import PathCollection
+from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import Colormap, to_rgb
 from matplotlib.image import AxesImage
 from matplotlib.patheffects import withStroke
@@ -26,10 +26,12 @@ from eigenoptions._colors import (
     RED,
     WHITE,
 )
+from eigenoptions._svg import find_bend, find_corners
 from eigenoptions._text import find_moves
 from eigenoptions._types import BoolArray, FloatArray
 from eigenoptions.mdp import MDP, MOVES
 from eigenoptions.options import Option, OptionSet
+from eigenoptions.options.pictures import find_arrows, make_caption
 from eigenoptions.plots.nodes import draw_node_policy, draw_node_values, has_positions
 from eigenoptions.plots.style import read_colormap
 
@@ -38,7 +40,7 @@ _Number = TypeVar("_Number", bound=np.generic)
 _MARK_COLORS = {"S": PRINTED_START, "G": PRINTED_GOAL}
 
 # Larger maps have no lines between cells, and colours instead of arrows.
-_MAX_DETAILED_STATES = 2500
+MAX_DETAILED_STATES = 2500
 
 
 def draw_maze(
@@ -147,8 +149,9 @@ def draw_values(
 def draw_policy(ax: Axes, mdp: MDP | ArrayLike, policy: ArrayLike) -> None:
     """Draw the policy of an option, like Figures 3 to 5.
 
-    An arrow is the most likely move of the action in the MDP. Where only rows and
-    columns are given, the actions are up, right, down and left. A ring is an action
+    An arrow is the most likely move of the action in the MDP; a bent one turns the
+    agent to the left or to the right (MiniGrid). Where only rows and columns are given,
+    the actions are up, right, down and left. A ring is an action
     that most likely changes nothing. A digit is the number of an action that leads to
     no neighbouring cell. States where the option terminates are red.
 
@@ -183,6 +186,13 @@ def draw_policy(ax: Axes, mdp: MDP | ArrayLike, policy: ArrayLike) -> None:
 
     moves = compute_moves(mdp, actions)
     length = np.abs(moves).max(axis=1)
+    if isinstance(mdp, MDP) and mdp.headings is not None:
+        turns = find_arrows(mdp, actions)[1]
+        assert turns is not None
+        turning = np.flatnonzero(turns)
+        _draw_turns(ax, cells[turning], mdp.headings[turning], turns[turning])
+        # What turns is drawn; it neither moves nor stays.
+        length[turning] = -1
     is_neighbour = length == 1
     _draw_moves(ax, cells[is_neighbour], moves[is_neighbour])
 
@@ -242,24 +252,13 @@ def draw_options(
 
     for ax, option in zip(all_axes, options, strict=False):
         is_graph = has_positions(options.mdp)
-        if is_graph or options.n_states <= _MAX_DETAILED_STATES:
+        if is_graph or options.n_states <= MAX_DETAILED_STATES:
             draw_policy(ax, options.mdp, option.policy)
         else:
             _draw_large_option(ax, options.mdp, option, cmap)
         ax.set_title(make_caption(option.label, option.eigenvalue))
     for ax in all_axes[len(options) :]:
         ax.set_axis_off()
-
-
-def make_caption(label: str, eigenvalue: float) -> str:
-    r"""Make a title: the label of an option or eigenvector, and its eigenvalue, if any.
-
-    >>> make_caption("e2+", 0.25), make_caption("goal 3", float("nan"))
-    ('e2+  λ = 0.25', 'goal 3')
-    """
-    if np.isnan(eigenvalue):
-        return label
-    return f"{label}  λ = {eigenvalue:.3g}"
 
 
 def compute_moves(
@@ -374,7 +373,7 @@ def _draw_image(
     bottom, right = cells.max(axis=0) + 1.5
 
     # "none" keeps the corners of few large pixels sharp in vector graphics.
-    is_detailed = len(cells) <= _MAX_DETAILED_STATES
+    is_detailed = len(cells) <= MAX_DETAILED_STATES
     image = ax.imshow(
         pixels,
         extent=(left, right, bottom, top),
@@ -392,7 +391,7 @@ def _draw_cells(ax: Axes, cells: NDArray[np.int64], is_red: BoolArray) -> None:
     kinds = np.where(is_red, 2, 1)
     _draw_image(ax, cells, palette[_to_grid(cells, kinds, wall=0)])
 
-    if len(cells) <= _MAX_DETAILED_STATES:
+    if len(cells) <= MAX_DETAILED_STATES:
         # Lines between cells have the colour of walls, on which they do not show.
         top, left = cells.min(axis=0)
         bottom, right = cells.max(axis=0)
@@ -442,6 +441,24 @@ def _draw_moves(ax: Axes, cells: NDArray[np.int64], moves: NDArray[np.int64]) ->
         headaxislength=2.8,
         width=0.1,
     )
+
+
+def _draw_turns(
+    ax: Axes,
+    cells: NDArray[np.int64],
+    headings: NDArray[np.int_],
+    turns: NDArray[np.int64],
+) -> None:
+    """Draw a bent arrow for each turn: from the present heading to the next one."""
+    lines = []
+    for cell, heading, turn in zip(
+        cells, headings.tolist(), turns.tolist(), strict=True
+    ):
+        shaft, head = find_corners(cell.astype(float), *find_bend(heading, turn))
+        # x is the column.
+        lines += [shaft[:, ::-1], head[:, ::-1]]
+    width = 0.1 * _measure_cell(ax)
+    ax.add_collection(LineCollection(lines, colors=INK, linewidths=width, zorder=3))
 
 
 def _draw_large_option(

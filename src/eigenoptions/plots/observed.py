@@ -14,7 +14,7 @@ from eigenoptions._ties import find_first_maximum
 from eigenoptions._types import FloatArray
 from eigenoptions._validation import check_int
 from eigenoptions.options.linear import LinearOptionSet
-from eigenoptions.plots.maps import make_caption
+from eigenoptions.options.pictures import make_caption
 from eigenoptions.plots.style import read_colormap
 
 
