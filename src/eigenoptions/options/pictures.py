@@ -100,7 +100,9 @@ def show_options(title: str, mdp: MDP, options: Sequence[DrawnOption]) -> str:
     options : sequence of options
         Those that are shown, as far as there is room.
     """
-    if not len(options) or (mdp.coords is None and mdp.positions is None):
+    if not len(options):
+        return show_figures(title, [], [])
+    if mdp.coords is None and mdp.positions is None:
         return _tabulate(title, mdp, options)
 
     n_headings = 1 if mdp.headings is None else len(np.unique(mdp.headings))
@@ -352,9 +354,8 @@ def _tabulate(title: str, mdp: MDP, options: Sequence[DrawnOption]) -> str:
             ]
         )
     header = ["option", "starts in (states)", "ends in (states)", "mean length"]
-    has_map = mdp.coords is not None or mdp.positions is not None
     notes = [
-        "" if has_map else "states have no coordinates, so no map shows them",
+        "states have no coordinates: eo.plots.plot_options(options) draws a graph",
         count_hidden(len(options), len(rows), "option", f"options[{len(rows)}:]"),
     ]
     return show_table(title, header, rows, notes)
