@@ -29,6 +29,10 @@ Try = Callable[[int], Bytes]
 _OVERWRITTEN_BYTES = {"MontezumaRevenge": 0x66, "Freeway": 0x04}
 _DIRECTION_BITS = {"UP": 0x10, "DOWN": 0x20, "LEFT": 0x40, "RIGHT": 0x80}
 
+# The player's pose in Montezuma's Revenge, and those in which the button is not read.
+_POSE_BYTE = 0x35
+_POSES_WITHOUT_FIRE = (0, 6, 10)
+
 # Ms. Pac-Man reads the joystick only in frames in which this bit is set.
 _READING_BYTE = 0x1E
 _READING_BIT = 0x01
@@ -55,7 +59,7 @@ def look_at_memory(
     array, shape (A, 128)
     """
     if game == "MontezumaRevenge":
-        rams = _look_in_montezuma(actions, try_action)
+        rams = _look_in_montezuma(actions, ram, try_action)
     elif game == "MsPacman" and not ram[_READING_BYTE] & _READING_BIT:
         rams = np.repeat(try_action(0)[None], len(actions), axis=0)
     else:
@@ -91,29 +95,54 @@ def _try_all(actions: Sequence[str], try_action: Try) -> Bytes:
     return np.stack([try_action(action) for action in range(len(actions))])
 
 
-def _look_in_montezuma(actions: Sequence[str], try_action: Try) -> Bytes:
+def _look_in_montezuma(actions: Sequence[str], ram: Bytes, try_action: Try) -> Bytes:
     """The memory after each action in Montezuma's Revenge.
 
     A diagonal leads where its horizontal direction leads, but for the byte that holds
     the joystick. The button changes nothing in any direction if it changes nothing
-    alone.
+    alone, and in some poses it never does.
     """
     numbers = {name: number for number, name in enumerate(actions)}
-    rams = {
-        name: try_action(numbers[name])
-        for name in ("NOOP", "FIRE", "UP", "RIGHT", "LEFT", "DOWN")
-    }
-    fire_matters = not np.array_equal(rams["NOOP"], rams["FIRE"])
-    for name in ("UP", "RIGHT", "LEFT", "DOWN"):
-        with_fire = name + "FIRE"
-        rams[with_fire] = rams[name]
-        if fire_matters:
-            rams[with_fire] = try_action(numbers[with_fire])
 
-    for vertical in ("UP", "DOWN"):
-        for horizontal in ("RIGHT", "LEFT"):
-            for fire in ("", "FIRE"):
-                ram = rams[horizontal + fire].copy()
-                ram[_OVERWRITTEN_BYTES["MontezumaRevenge"]] -= _DIRECTION_BITS[vertical]
-                rams[vertical + horizontal + fire] = ram
+    def try_name(name: str) -> Bytes:
+        return try_action(numbers[name])
+
+    rams = {name: try_name(name) for name in ("NOOP", "UP", "RIGHT")}
+    nothing, up, right = (_hold("NOOP", rams[name]) for name in rams)
+    # What LEFT and DOWN do follows where two of these three do the same.
+    followed = {}
+    if np.array_equal(right, nothing):
+        followed["LEFT"] = nothing
+        if np.array_equal(up, nothing):
+            followed["DOWN"] = nothing
+    elif np.array_equal(up, right):
+        followed["LEFT"] = up
+        followed["DOWN"] = up
+    for name in ("LEFT", "DOWN"):
+        if name in followed:
+            rams[name] = _hold(name, followed[name])
+        else:
+            rams[name] = try_name(name)
+
+    rams["FIRE"] = rams["NOOP"]
+    if ram[_POSE_BYTE] not in _POSES_WITHOUT_FIRE:
+        rams["FIRE"] = try_name("FIRE")
+    fire_matters = not np.array_equal(rams["NOOP"], rams["FIRE"])
+    for name in _DIRECTION_BITS:
+        rams[name + "FIRE"] = rams[name]
+        if fire_matters:
+            rams[name + "FIRE"] = try_name(name + "FIRE")
+
+    for name in actions:
+        if name not in rams:
+            horizontal = name.removeprefix("UP").removeprefix("DOWN")
+            rams[name] = _hold(name, rams[horizontal])
     return np.stack([rams[name] for name in actions])
+
+
+def _hold(action: str, ram: Bytes) -> Bytes:
+    """A memory of Montezuma's Revenge, with the byte of the joystick in a position."""
+    held = ram.copy()
+    pressed = [bit for name, bit in _DIRECTION_BITS.items() if name in action]
+    held[_OVERWRITTEN_BYTES["MontezumaRevenge"]] = 0xFF - sum(pressed)
+    return held

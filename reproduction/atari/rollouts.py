@@ -124,9 +124,7 @@ class Node:
 
         key = forget_joystick(game, self.ram)
         if key not in known:
-            known[key] = look_at_memory(
-                game, actions, self.ram, lambda action: self._try(action).rams[-1]
-            )
+            known[key] = look_at_memory(game, actions, self.ram, self._try_frame)
         self._ahead = known[key]
         return self._ahead
 
@@ -134,6 +132,12 @@ class Node:
         """Repeat an action from this state."""
         self.emulator.restore(self.state)
         return self.emulator.step(action, self.frame_skip, one_life=self.one_life)
+
+    def _try_frame(self, action: int) -> Bytes:
+        """The memory one frame later."""
+        self.emulator.restore(self.state)
+        self.emulator.act(action)
+        return self.emulator.ram()
 
 
 # Chooses the actions of the options that still run, from the nodes that they are in,

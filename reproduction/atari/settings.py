@@ -207,10 +207,12 @@ def make_full_variants(game: str) -> list[Variant]:
     # A basis of random directions as large as T's; in Ms. Pac-Man, where roll-outs
     # take longest, a part of one.
     n_random = None
+    frames = 128
     n_slow = 1
     n_starts = 3
     if game == "MsPacman":
         n_random = 96
+        frames = 160
         n_slow = 2
         n_starts = 4
 
@@ -219,7 +221,7 @@ def make_full_variants(game: str) -> list[Variant]:
     slowest = (Kind("singular", 12, end="small"), Kind("random", n_slow, bases=10))
     largest = (Kind("singular", 12, end="large"), Kind("random", 6, bases=10))
     return [
-        *make_option_variants(n_random, frames=160),
+        *make_option_variants(n_random, frames),
         Variant("bytes", some, 160, code="bytes", n_starts=3),
         Variant(
             f"frame skip 8, {SLOW}",

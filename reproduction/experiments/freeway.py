@@ -19,6 +19,7 @@ from reproduction.atari.claims import (
     list_numbers,
     list_variant_claims,
     select_main,
+    select_readings,
 )
 from reproduction.atari.measures import find_reliable
 from reproduction.atari.pictures import draw_highlights
@@ -27,6 +28,7 @@ from reproduction.atari.study import run_small_study
 from reproduction.claims import Claim, Finding, claim
 from reproduction.experiment import Block
 from reproduction.lab import Data, Job, Jobs, Lab, Results, get_tables
+from reproduction.readings import ARGMAX, AUTHORS_STARTS, PUBLISHED_PROGRAM
 
 SECTION = "5.2"
 ORDER = 170
@@ -84,16 +86,12 @@ def write_notes(data: Data) -> Iterator[Block]:
 )
 def reach_specific_lane(data: Data) -> Finding:
     main = select_main(data)
-    enough = has_enough(data)
     n_starts = main.start.nunique()
-    kinds = {
-        kind: main[main.kind == kind] for kind in ("singular", "random", "published")
-    }
     reliable = {}
     shares = {}
-    for kind, table in kinds.items():
-        options = find_reliable(table)
-        reliable[kind] = options[options.region.str.contains("lane")]
+    for kind in ("singular", "random", "published"):
+        table = main[main.kind == kind]
+        reliable[kind] = _find_lanes(table)
         shares[kind] = f"{len(reliable[kind])} of {len(table) // n_starts}"
 
     per_collection = [
@@ -102,13 +100,13 @@ def reach_specific_lane(data: Data) -> Finding:
     ]
     n_lanes = reliable["singular"].region.nunique()
     lanes = "lane" if n_lanes == 1 else "lanes"
-    singular = kinds["singular"]
+    singular = main[main.kind == "singular"]
     arrives = singular.region.str.contains("lane") & (singular.arrives > 0)
     return Finding(
-        tests=[
-            is_seen(min(per_collection) > 0, enough),
-            is_seen(n_lanes >= MIN_LANES, enough),
-        ],
+        tests=_test_lanes(main),
+        readings={
+            name: _test_lanes(table) for name, table in select_readings(data).items()
+        },
         measured=f"{list_numbers(per_collection)} of {count_options(main, 'singular')} "
         f"singular options per collection go to a lane reliably, to {n_lanes} "
         f"different {lanes}; from single starts {arrives.mean():.1%} arrive in a lane",
@@ -119,32 +117,64 @@ def reach_specific_lane(data: Data) -> Finding:
     )
 
 
+def _find_lanes(table: pd.DataFrame) -> pd.DataFrame:
+    """The reliable options whose place is in a lane."""
+    options = find_reliable(table)
+    return options[options.region.str.contains("lane")]
+
+
+def _test_lanes(rollouts: pd.DataFrame) -> list[bool | None]:
+    """Whether options go to lanes in every collection, and to several lanes."""
+    enough = has_enough(rollouts)
+    reliable = _find_lanes(rollouts[rollouts.kind == "singular"])
+    n_collections = rollouts.collection.nunique()
+    in_each = reliable.collection.nunique() == n_collections
+    return [
+        is_seen(in_each, enough),
+        is_seen(reliable.region.nunique() >= MIN_LANES, enough),
+    ]
+
+
 @claim(
     "freeway-heights",
     "We can clearly see how the chicken's height varies for different options.",
 )
 def vary_height(data: Data) -> Finding:
     long = _select_long(data)
-    enough = has_enough(data)
+    enough = has_enough(data["rollouts"])
     singular = long[long.kind == "singular"]
     random = long[long.kind == "random"]
     low, high = np.quantile(singular.height, [0.05, 0.95])
     random_low, random_high = np.quantile(random.height, [0.05, 0.95])
-    n_bands = (singular.x.dropna() // LANE_HEIGHT).nunique()
     return Finding(
-        tests=[
-            is_seen(bool(high - low >= LANE_HEIGHT), enough),
-            is_seen(n_bands >= MIN_LANES, enough),
-        ],
+        tests=_test_heights(singular, enough),
+        readings={
+            name: _test_heights(table, has_enough(table))
+            for name, table in _select_long_readings(data).items()
+        },
         measured=f"mean height of an option: {low:.0f} to {high:.0f} (5% to 95% of "
-        f"options), highest {singular.height.max():.0f}; modal heights in {n_bands} "
-        f"bands of {LANE_HEIGHT:g}",
+        f"options), highest {singular.height.max():.0f}; modal heights in "
+        f"{_count_bands(singular)} bands of {LANE_HEIGHT:g}",
         evidence=f"From the first start of each collection, {long.frames.max():,} "
         "frames. Two tests: the middle 90% of options differ by at least a lane "
         f"({LANE_HEIGHT:g} units), and modal heights lie in at least {MIN_LANES} bands "
         f"of that size. Random directions: {random_low:.0f} to {random_high:.0f}, "
         f"highest {random.height.max():.0f}.",
     )
+
+
+def _test_heights(options: pd.DataFrame, enough: bool) -> list[bool | None]:
+    """Whether mean heights differ by a lane, and modal heights lie in several."""
+    low, high = np.quantile(options.height, [0.05, 0.95])
+    return [
+        is_seen(bool(high - low >= LANE_HEIGHT), enough),
+        is_seen(_count_bands(options) >= MIN_LANES, enough),
+    ]
+
+
+def _count_bands(options: pd.DataFrame) -> int:
+    """In how many bands, each as high as a lane, the modal heights lie."""
+    return int((options.x.dropna() // LANE_HEIGHT).nunique())
 
 
 @claim(
@@ -176,8 +206,6 @@ def score_28_points(data: Data) -> Finding:
     long = _select_long(data)
     scores = _find_best_scores(long)
     singular = scores["singular"]
-    limit = NEARLY * PAPER_SCORE
-
     kinds = {
         "random": "random directions",
         "rows": "rows of V",
@@ -190,11 +218,13 @@ def score_28_points(data: Data) -> Finding:
         for kind, words in kinds.items()
         if kind in scores
     ]
+    limit = NEARLY * PAPER_SCORE
     return Finding(
-        tests=[
-            _test_score(min(singular), limit, long),
-            _test_score(max(singular), limit, long),
-        ],
+        tests=_test_points(long[long.kind == "singular"]),
+        readings={
+            name: _test_points(table)
+            for name, table in _select_long_readings(data).items()
+        },
         measured="best score of a singular option: "
         f"{list_numbers(singular)} (by collection)",
         evidence=f"Two tests: at least {limit:g} points in every collection, and in "
@@ -204,6 +234,16 @@ def score_28_points(data: Data) -> Finding:
         lesson="True singular vectors of the memory's bits do not cross the road; the "
         "rows of V that the published program follows instead do, as does holding UP.",
     )
+
+
+def _test_points(options: pd.DataFrame) -> list[bool | None]:
+    """Whether the best option has 28 points in every collection, and in some."""
+    best = options.groupby("collection").score.max()
+    limit = NEARLY * PAPER_SCORE
+    return [
+        _test_score(best.min(), limit, options),
+        _test_score(best.max(), limit, options),
+    ]
 
 
 @claim(
@@ -217,6 +257,10 @@ def come_close_to_dqn(data: Data) -> Finding:
     limit = NEARLY * DQN_SCORE
     return Finding(
         tests=[_test_score(best, limit, long)],
+        readings={
+            name: [_test_score(table.score.max(), limit, table)]
+            for name, table in _select_long_readings(data).items()
+        },
         measured=f"best singular option {best:g}, best of the published program "
         f"{max(scores['published']):g}, DQN {DQN_SCORE:g}",
         evidence=f"Very close: at least {limit:.1f} points, {NEARLY:.0%} of what DQN "
@@ -236,7 +280,7 @@ def come_close_to_dqn(data: Data) -> Finding:
     section="ours",
 )
 def climb_road_with_bytes(data: Data) -> Finding:
-    enough = has_enough(data)
+    enough = has_enough(data["rollouts"])
     n_frames = _select_long(data).frames.max()
     long = data["long"][data["long"].variant == "bytes"]
     best = long.groupby(["kind", "collection"])[["farthest", "score"]].max()
@@ -277,6 +321,20 @@ def list_further_claims(data: Data) -> Iterator[Claim]:
 def _select_long(data: Data) -> pd.DataFrame:
     """Long roll-outs of the paper's protocol."""
     return data["long"][data["long"].variant == "paper"]
+
+
+def _select_long_readings(data: Data) -> dict[str, pd.DataFrame]:
+    """Long roll-outs of all options under other readings of the paper."""
+    table = data["long"]
+    is_singular = table.kind == "singular"
+    readings = {
+        ARGMAX: table[(table.variant == ARGMAX) & is_singular],
+        AUTHORS_STARTS: table[(table.variant == AUTHORS_STARTS) & is_singular],
+        PUBLISHED_PROGRAM: table[
+            (table.variant == "paper") & (table.kind == "published")
+        ],
+    }
+    return {name: part for name, part in readings.items() if len(part)}
 
 
 def _find_best_scores(long: pd.DataFrame) -> dict[str, list[float]]:

@@ -6,6 +6,7 @@ by hand elsewhere.
 
 from collections.abc import Iterator
 
+import pandas as pd
 from matplotlib.figure import Figure
 
 from reproduction.atari.claims import (
@@ -18,6 +19,7 @@ from reproduction.atari.claims import (
     list_numbers,
     list_variant_claims,
     select_main,
+    select_readings,
 )
 from reproduction.atari.pictures import draw_highlights
 from reproduction.atari.stored import load_results
@@ -89,20 +91,14 @@ def reach_particular_positions(data: Data) -> Finding:
 )
 def resemble_handcrafted_options(data: Data) -> Finding:
     main = select_main(data)
-    enough = has_enough(data)
-    is_goal = (main.arrives > 0) & main.region.isin(GOALS)
-    reached = main.region.where(is_goal)
-    goals = reached.groupby([main.kind, main.collection]).agg(
-        lambda regions: set(regions.dropna())
-    )
+    goals = _list_goals(main)
     n_goals = goals.map(len)
-    shares = n_goals["singular"] / len(GOALS)
     names = sorted(set().union(*goals["singular"]))
     return Finding(
-        tests=[
-            is_seen(shares.min() >= SIMILAR_SHARE, enough),
-            is_seen(shares.max() >= 0.5, enough),
-        ],
+        tests=_test_goals(main),
+        readings={
+            name: _test_goals(table) for name, table in select_readings(data).items()
+        },
         measured=f"singular options arrive at {list_numbers(n_goals['singular'])} of "
         f"their {len(GOALS)} goals by collection ({', '.join(names) or 'none'})",
         evidence=f"Goals: {', '.join(GOALS)}. Two tests: {SIMILAR_SHARE:.0%} of them "
@@ -111,6 +107,26 @@ def resemble_handcrafted_options(data: Data) -> Finding:
         f"{count_options(main, 'singular')}) arrive at "
         f"{list_numbers(n_goals['random'])}.",
     )
+
+
+def _list_goals(rollouts: pd.DataFrame) -> pd.Series:
+    """The goals at which options arrive, by kind and collection."""
+    is_goal = (rollouts.arrives > 0) & rollouts.region.isin(GOALS)
+    reached = rollouts.region.where(is_goal)
+    goals: pd.Series = reached.groupby([rollouts.kind, rollouts.collection]).agg(
+        lambda regions: set(regions.dropna())
+    )
+    return goals
+
+
+def _test_goals(rollouts: pd.DataFrame) -> list[bool | None]:
+    """Whether enough goals are reached in every collection, and half in some."""
+    enough = has_enough(rollouts)
+    shares = _list_goals(rollouts).map(len)["singular"] / len(GOALS)
+    return [
+        is_seen(bool(shares.min() >= SIMILAR_SHARE), enough),
+        is_seen(bool(shares.max() >= 0.5), enough),
+    ]
 
 
 @claim(
