@@ -17,6 +17,7 @@ from scipy.sparse import csr_array
 import eigenoptions as eo
 from eigenoptions.discovery import discover
 from eigenoptions.discovery.method import get_method
+from eigenoptions.discovery.methods import successor_goals
 from eigenoptions.discovery.methods.bottleneck import find_passages
 from eigenoptions.discovery.methods.community import find_communities
 from eigenoptions.discovery.methods.diffusion import compute_diffusion_distances
@@ -237,6 +238,29 @@ def test_successor_goals_takes_the_first_of_equal_actions(discount, side):
     symmetric = eo.Purpose(potential[first][orbit.ravel()], exact=True)
     expected = eo.solve(mdp, symmetric, found.provenance["gamma"])
     np.testing.assert_array_equal(found.policy, expected.policy)
+
+
+@pytest.mark.parametrize(
+    ("discount", "is_exact"), [(0.99, True), (0.9999, False), (1 - 1e-6, False)]
+)
+def test_successor_goals_does_not_depend_on_rounding(
+    discount, is_exact, monkeypatch, rng
+):
+    """Errors as another machine makes them leave every action as it is."""
+    mdp = eo.maze("open:9x9")
+    expected = discover(mdp, 2, "successor-goals", discount=discount)
+    # Close to 1 the system is nearly singular: its values count as computed ones.
+    assert [purpose.exact for purpose in expected.purposes] == [is_exact] * 2
+
+    def represent(P, gamma):
+        psi = successor_representation(P, gamma)
+        return psi + 1e-14 * psi.max() * rng.standard_normal(psi.shape)
+
+    monkeypatch.setattr(successor_goals, "successor_representation", represent)
+    for _ in range(5):
+        found = discover(mdp, 2, "successor-goals", discount=discount)
+        assert found.goals == expected.goals
+        np.testing.assert_array_equal(found.policy, expected.policy)
 
 
 def test_successor_goals_refuses_a_discount_at_which_rounding_decides(four_rooms):
