@@ -192,7 +192,7 @@ STATEMENTS: list[tuple[str, str, Callable[[], Sequence[str]]]] = [
     ),
     (
         "README.md",
-        "| the table: steps between two random cells of four rooms, 16 eigenoptions, "
+        "| the table | steps between two random cells of four rooms, 16 eigenoptions, "
         "one decision in twenty | {} | {} |",
         lambda: [
             measure_diffusion(FOUR_ROOMS),
