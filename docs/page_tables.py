@@ -134,12 +134,12 @@ def tabulate_ratios() -> str:
     """Benchmarks that have a rival."""
     runs = read_table("ratios")
     rows = [
-        [run.name, run.rival, f"{_round(run.ours)} s", _round(run.ratio)]
+        [run.name, run.rival, _round(run.ratio)]
         for run in runs[runs.unit == "s"]
         .dropna(subset=["ratio"])
         .itertuples(index=False)
     ]
-    return make_table(["what", "against", "ours", "ratio"], rows)
+    return make_table(["what", "against", "ratio"], rows)
 
 
 def tabulate_times() -> str:
