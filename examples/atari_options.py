@@ -3,7 +3,7 @@
 
 Find them, and choose them as actions.
 
-Needs ``pip install 'eigenoptions[atari]'``. The paper collects 25,000 new
+Needs ``pip install '.[atari]'`` (in a clone). The paper collects 25,000 new
 transitions; so does ``python examples/atari_options.py 25000``, in half a
 minute.
 
@@ -13,7 +13,6 @@ decisions; an option takes one or a few frames, an action one.
 
 import sys
 
-import ale_py  # noqa: F401 (registers the environments)
 import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np
@@ -26,6 +25,11 @@ from eigenoptions.atari import (
     ram_options,
 )
 from eigenoptions.spectra.incidence import feature_spectrum
+
+try:
+    import ale_py  # noqa: F401 (registers the environments)
+except ModuleNotFoundError as missing:
+    sys.exit(f"{missing}: the games need pip install '.[atari]', in a clone")
 
 n_transitions = 1_000
 if len(sys.argv) > 1:

@@ -3,7 +3,7 @@
 
 A point moves through a maze by vectors, as in PointMaze. A log of random steps
 gives places to go to, and PPO chooses among them: ``Discrete(8)``. It needs
-``pip install stable-baselines3``.
+``pip install '.[sb3]'`` (in a clone).
 
 In the picture: the log, the places, and the way to PPO's first choice.
 """

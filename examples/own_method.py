@@ -1,67 +1,61 @@
-"""A method of your own in a few lines
-===================================
+"""A method of your own, compared on ten mazes
+===========================================
 
-Choose potentials, and `solve` turns each into an option.
+Choose potentials, and `discover` turns each into an option.
 
-A potential is one number per state; its differences are the reward. With the
-decorator ``discovery_method`` and in a file of ``discovery/methods``,
-`discover` and the command line know the method by its name (CONTRIBUTING.md).
+A potential is one number per state; its differences are the reward. The
+decorator ``discovery_method`` gives a function a name, which `discover` then
+knows as a method. This one leads to states far from each other.
 
-In the picture: four options that lead to the doors, which are the states whose
-removal takes their neighbours farthest apart. To explore with they are worth
-less than eigenoptions, as the numbers printed show.
+In the picture: the diffusion time with eight options, relative to that without,
+in ten mazes (dots), and 95% intervals of the means (lines). Below 1 options
+help.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 from scipy.sparse.csgraph import shortest_path
 
 import eigenoptions as eo
+from eigenoptions.discovery.method import discovery_method
+from eigenoptions.evaluation import mean_interval
+from eigenoptions.mdp.mazes import rooms_map
 
 
-def measure_detours(mdp):
-    """Mean distance of each state's neighbours if the state is removed."""
-    W = eo.graph(mdp).tolil()
-    states = np.arange(mdp.n_states)
-    detours = np.zeros(mdp.n_states)
-    for state in states:
-        others = np.delete(states, state)
-        rest = W[others][:, others].tocsr()
-        distances = shortest_path(rest, unweighted=True)
+@discovery_method("far-apart", gamma=0.99)
+def choose_far_states(mdp, n_options, rng):
+    """Purposes that lead to states, each the farthest from those before it."""
+    distances = shortest_path(eo.graph(mdp), unweighted=True)
+    goals = [int(rng.integers(mdp.n_states))]
+    while len(goals) < n_options:
+        nearest = distances[goals].min(axis=0)
+        goals.append(int(nearest.argmax()))
 
-        # Neighbours have other numbers where a state is missing.
-        neighbours = np.searchsorted(others, W.rows[state])
-        between = distances[np.ix_(neighbours, neighbours)]
-        pairs = np.triu_indices(len(neighbours), 1)
-        detours[state] = np.mean(between[pairs])
-    return detours
-
-
-def make_door_purposes(mdp, n):
-    """Purposes that lead to the n states with the longest detours."""
-    detours = measure_detours(mdp)
-    goals = np.argsort(-detours, kind="stable")[:n]
     purposes = []
     for goal in goals:
         potential = np.zeros(mdp.n_states)
         potential[goal] = 1.0
-        purposes.append(eo.Purpose(potential, goal=int(goal)))
+        purposes.append(eo.Purpose(potential, goal=goal))
     return purposes
 
 
-rooms = eo.maze("four-rooms")
-doors = eo.solve(rooms, make_door_purposes(rooms, 4), gamma=0.99)
-places = []
-for option in doors:
-    (end,) = rooms.coords[option.termination].tolist()
-    places.append(tuple(end))
-print(repr(doors))
-print("places:", places)
+print(repr(eo.discover("four-rooms", 4, "far-apart")))
 
-eigenoptions = eo.discover(rooms, 4)
-time = eo.diffusion_time(rooms, doors, option_chance=0.05)
-print(f"diffusion time: {time:.0f} steps with these options,")
-time = eo.diffusion_time(rooms, eigenoptions, option_chance=0.05)
-print(f"{time:.0f} with 4 eigenoptions")
+names = ("far-apart", "eigen", "covering", "random")
+figure, ax = plt.subplots(figsize=(5, 2.5), layout="constrained")
+for row, method in enumerate(names):
+    ratios = []
+    for seed in range(10):
+        mdp = eo.maze(rooms_map(2, 2, size=5, rng=seed))
+        options = eo.discover(mdp, 8, method, rng=seed)
+        time = eo.diffusion_time(mdp, options, option_chance=0.05)
+        ratios.append(time / eo.diffusion_time(mdp))
 
-figure = eo.plots.plot_options(doors)
+    low, high = mean_interval(ratios)
+    mean = np.mean(ratios)
+    print(f"{method:10} {mean:.2f} ({low:.2f} to {high:.2f})")
+    ax.plot(ratios, [row] * len(ratios), "o", color="tab:blue", alpha=0.4)
+    ax.plot([low, high], [row, row], color="tab:orange", linewidth=3)
+ax.set(xlabel="diffusion time, relative to no options")
+ax.set_yticks(range(len(names)), names)
 eo.plots.save_figure(figure, "own-method.svg")

@@ -6,7 +6,7 @@ Two rooms as 64 x 64 x 3 frames, and options that cross them, without a reward.
 A red square moves in two rooms. The agent sees frames, and no place.
 ``discover`` trains features on random steps, cuts them into clusters, and finds
 options on the table of clusters. Then ``action_space.sample()`` takes options
-as often as helps. Needs ``pip install 'eigenoptions[deep]'``.
+as often as helps. Needs ``pip install '.[deep]'`` (in a clone).
 
 In the picture: options as strips of frames, from where they start to where they
 end.

@@ -1,7 +1,7 @@
 """A single-file DQN in PyTorch that learns with options
 =====================================================
 
-``pip install 'eigenoptions[deep]'``.
+``pip install '.[deep]'`` (in a clone).
 
 Four lines differ from an agent without options: the target discounts by
 ``info["discount"]``, the largest value is taken over ``info["action_mask"]``,

@@ -1,7 +1,7 @@
 """Train Stable-Baselines3's DQN with eigenoptions as extra actions
 ================================================================
 
-``pip install 'eigenoptions[sb3]'``.
+``pip install '.[sb3]'`` (in a clone).
 
 `OptionsDQN` discounts each decision by its true duration, chooses only options
 that are available, learns from the steps inside options too, and begins with

@@ -1,7 +1,7 @@
 """PPO on MiniGrid, without a map
 ==============================
 
-``pip install 'eigenoptions[sb3]' minigrid``.
+``pip install '.[sb3]' minigrid`` (in a clone).
 
 A key, a locked door, a goal behind it; the agent sees 7 x 7 cells. `explore`
 finds the goal, `clone` fits PPO to the ways that were found, and PPO learns on

@@ -1,7 +1,7 @@
 """Train sb3-contrib's MaskablePPO with eigenoptions as extra actions
 ==================================================================
 
-``pip install 'eigenoptions[sb3]'``.
+``pip install '.[sb3]'`` (in a clone).
 
 It asks the wrapper which options may start, and so never wastes a decision on
 one that may not.

@@ -1,7 +1,7 @@
 """MiniGrid with Stable-Baselines3
 ===============================
 
-``pip install 'eigenoptions[sb3]' minigrid``.
+``pip install '.[sb3]' minigrid`` (in a clone).
 
 `Numbered` fixes one layout of MiniGrid and observes the number of the state,
 which DQN learns from in a few seconds. Options recognise the states also where

@@ -1,7 +1,7 @@
 """Train Stable-Baselines3's PPO with eigenoptions as extra actions
 ================================================================
 
-``pip install 'eigenoptions[sb3]'``.
+``pip install '.[sb3]'`` (in a clone).
 
 The rollout buffer and its callback give PPO the true discount of each decision:
 gamma to the number of steps it took.

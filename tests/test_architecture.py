@@ -38,7 +38,7 @@ ROWS = [
     ["_kernels", "parallel", "_svg"],
     ["_text"],
     ["_colors"],
-    ["_registry"],
+    ["_registry", "_notes"],
     ["_validation", "_ties", "_splitmix", "_progress"],
     ["_types"],
 ]

@@ -524,3 +524,21 @@ def test_draw_cells_colours_levels_trail_and_terminations():
         "#ffffff",
         "#d7263d",
     ]
+
+
+def test_seed_is_that_of_the_layout(capsys: pytest.CaptureFixture[str]) -> None:
+    name = "minigrid:MiniGrid-FourRooms-v0"
+    n_states = []
+    for seed in (0, 3):
+        assert main(["discover", name, "-n", "2", "--seed", str(seed), "--json"]) == 0
+        n_states.append(json.loads(capsys.readouterr().out)["states"])
+        assert n_states[-1] == eo.from_env(name, seed=seed).n_states
+    assert n_states[0] != n_states[1]
+
+
+def test_seed_of_a_sampled_environment_has_no_layout(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["discover", "MountainCar-v0", "-n", "2", "--seed", "3", "--json"]
+    assert main(words) == 0
+    assert json.loads(capsys.readouterr().out)["settings"]["seed"] == 3

@@ -688,3 +688,47 @@ def test_environments_that_return_other_values_are_named(
 ) -> None:
     with pytest.raises(TypeError, match=f"^{method} of MazeEnv|^{method} of Malformed"):
         use(Malformed(**{method: returned}))
+
+
+# Notes
+
+
+def test_what_was_done_is_shown_where_logging_is_not_configured() -> None:
+    """In one line, once; never where a level or a handler is set."""
+    code = """
+import logging
+import eigenoptions as eo
+discover = lambda name: eo.discover(name, 4)
+discover("FrozenLake-v1")
+discover("FrozenLake-v1")
+discover("four-rooms")
+eo.OptionsWrapper(eo.envs.MazeEnv("four-rooms"), eo.discover("four-rooms", 8))
+logging.getLogger("eigenoptions").setLevel(logging.WARNING)
+discover("FrozenLake8x8-v1")
+"""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    of_discover, of_wrapper = done.stderr.splitlines()
+    for word in ("FrozenLake-v1", "16 states", "eigen", "normalized"):
+        assert word in of_discover
+    assert "option_chance=" in of_wrapper
+
+
+def test_note_goes_to_a_handler_of_ones_own(
+    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("minigrid")
+    with caplog.at_level("INFO", logger="eigenoptions"):
+        eo.discover("minigrid:MiniGrid-Empty-5x5-v0", 2, seed=3)
+    assert "layout of seed 3" in caplog.messages[-1]
+    assert capfd.readouterr().err == ""
+
+
+def test_missing_prefix_is_suggested() -> None:
+    for name in ("MiniGrid-FourRoms-v0", "BabyAI-Nothing-v0"):
+        with pytest.raises(ValueError, match=f"'minigrid:{name}'"):
+            eo.from_env(name)
+    with pytest.raises(ValueError, match=r"NoSuchGame-v0.*exist\.?$"):
+        eo.from_env("NoSuchGame-v0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 import eigenoptions as eo
 from eigenoptions.learning import UPDATES, LearningRecord, q_learning
+from eigenoptions.options.tuning import tune_exploration
 from tests import reference
 from tests.tables import make_options, make_slippery
 
@@ -519,3 +521,42 @@ def test_episodes_too_short_to_arrive_are_logged(caplog):
     record = q_learning(eo.maze("S....G"), runs=1, episodes=2, max_steps=4)
     assert record.returns.sum() == 0
     assert "5 steps away" in caplog.text
+
+
+def test_auto_is_the_tuned_setting(caplog: pytest.LogCaptureFixture) -> None:
+    mdp = eo.maze("four-rooms")
+    options = eo.discover(mdp, 8)
+    tuned = tune_exploration(mdp, options)
+    assert tuned.option_chance > 0
+    settings: dict[str, Any] = {"runs": 2, "episodes": 3}
+    auto = eo.q_learning(mdp, options, option_chance="auto", **settings)
+    given = eo.q_learning(
+        mdp,
+        options,
+        option_chance=tuned.option_chance,
+        stop_chance=tuned.stop_chance,
+        **settings,
+    )
+    np.testing.assert_array_equal(auto.steps, given.steps)
+    assert auto.settings["option_chance"] == tuned.option_chance
+
+    # Without options there is nothing to tune.
+    alone = eo.q_learning(mdp, option_chance="auto", **settings)
+    np.testing.assert_array_equal(alone.steps, eo.q_learning(mdp, **settings).steps)
+    assert caplog.messages == []
+    for set_of_options in (options, None):
+        with pytest.raises(ValueError, match="option_chance"):
+            eo.q_learning(mdp, set_of_options, option_chance="often", **settings)
+
+
+def test_auto_that_takes_no_options_warns(caplog: pytest.LogCaptureFixture) -> None:
+    """A single option that walks away from most of a corridor."""
+    mdp = eo.maze("S.........G")
+    policy = np.full((1, 11), 3)
+    policy[0, 0] = eo.TERMINATE
+    options = make_options(policy, 4)
+    record = eo.q_learning(
+        mdp, options, option_chance="auto", runs=1, episodes=1, max_steps=50
+    )
+    assert record.settings["option_chance"] == 0
+    assert "option_chance" in caplog.text

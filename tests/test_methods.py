@@ -15,8 +15,9 @@ from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 
 import eigenoptions as eo
+from eigenoptions._registry import discovery_methods
 from eigenoptions.discovery import discover
-from eigenoptions.discovery.method import get_method
+from eigenoptions.discovery.method import discovery_method, get_method
 from eigenoptions.discovery.methods import successor_goals
 from eigenoptions.discovery.methods.bottleneck import find_passages
 from eigenoptions.discovery.methods.community import find_communities
@@ -497,3 +498,37 @@ def test_directed_and_stochastic_dynamics_give_options_that_end(name):
         options = discover(mdp, 2, name)
         assert np.isfinite(options.mean_length).all()
         assert (options.initiation.sum(axis=1) > 0).all()
+
+
+# Methods of one's own
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda mdp: [], r"'mine'.*\(mdp, n_options, rng.*got \(mdp\)"),
+        (lambda mdp, n_options, rng, steps: [], r"got .*steps"),
+        (lambda *, mdp, n_options, rng: [], r"got"),
+        (lambda mdp, n_options, rng, *, steps: [], r"'mine'.*default.*'steps'"),
+    ],
+)
+def test_wrong_signature_is_named(function, words):
+    with pytest.raises(TypeError, match=words):
+        discovery_method("mine")(function)
+    assert "mine" not in eo.methods()
+
+
+def test_decorator_without_a_name_is_named():
+    with pytest.raises(TypeError, match="discovery_method"):
+
+        @discovery_method
+        def choose_nothing(mdp, n_options, rng):
+            return []
+
+
+@pytest.mark.parametrize("returned", [None, [1], "e2+"])
+def test_method_that_returns_something_else_is_named(returned, monkeypatch):
+    monkeypatch.setitem(discovery_methods._entries, "mine", None)
+    discovery_method("mine")(lambda mdp, n_options, rng: returned)
+    with pytest.raises(TypeError, match=r"'mine'.*Purpose"):
+        discover("four-rooms", 2, "mine")

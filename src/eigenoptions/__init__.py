@@ -107,19 +107,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    # What one starts with: not the records that calls return, nor the parts of samples
-    # and features.
-    others = {
-        "Option",
-        "OptionSet",
-        "LinearOptionSet",
-        "LearningRecord",
-        "Spectrum",
-        "laplacian",
-    }
-    others |= {"mazes", "incidence", "feature_spectrum", "diffusion_estimate"}
-    modules = {"atari", "deep", "envs", "features", "parallel", "plots"}
-    return sorted({*__all__, *modules, "__version__"} - others)
+    return sorted({*__all__, *_MODULES, "__version__"})
 
 
 # What lower layers look up by name, and the upper layer that has it.

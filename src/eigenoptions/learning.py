@@ -33,6 +33,7 @@ from eigenoptions._validation import (
 )
 from eigenoptions.mdp import MDP, distance
 from eigenoptions.options import OptionSet
+from eigenoptions.options.tuning import resolve_exploration
 from eigenoptions.options.walks import make_tables, stack_policies
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ def q_learning(
     episodes: int = 500,
     max_steps: int = 100,
     update: str = "action",
-    option_chance: float | None = None,
+    option_chance: float | str | None = None,
     stop_chance: float = 0.0,
     alpha: float = 0.1,
     gamma: float = 0.9,
@@ -218,9 +219,10 @@ def q_learning(
           o) while o continues and ``max Q(s', .)`` where it terminates (Sutton, Precup
           and Singh, 1999). The values converge sooner, because no option has to run to
           its end first.
-    option_chance : float in [0, 1], optional
-        Probability that a random decision is for an option, where one is available. By
-        default the choice is uniform over actions and options, as in the paper.
+    option_chance : float in [0, 1] or "auto", optional
+        Probability that a random decision is for an option, where one is available.
+        ``"auto"``: `tune_exploration` chooses this and `stop_chance`. By default the
+        choice is uniform over actions and options, as in the paper.
     stop_chance : float in [0, 1], default=0
         Probability that an option is also cut after each of its steps. This holds while
         learning, for options that were chosen at random.
@@ -282,6 +284,19 @@ def q_learning(
     # Numba is loaded only here: most programs never learn.
     from eigenoptions._kernels import learning as kernel
 
+    if option_chance is not None and len(policies) > 0:
+        chances = resolve_exploration(options, option_chance, stop_chance)
+        if option_chance == "auto" and chances.option_chance == 0:
+            logger.warning(
+                'option_chance="auto" takes none of the %d options, because in '
+                "simulated walks they found states no sooner than primitive actions; "
+                "set option_chance (0.05, say) to take them all the same",
+                len(policies),
+            )
+        option_chance, stop_chance = chances.option_chance, chances.stop_chance
+    elif isinstance(option_chance, str):
+        check_choice("option_chance", option_chance, ("auto",))
+        option_chance = None
     moves, choices = make_tables(mdp, policies, option_chance, stop_chance)
     task = kernel.Task(start, goal, max_steps)
     rates = kernel.Rates(alpha, gamma, epsilon, explore)

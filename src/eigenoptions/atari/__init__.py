@@ -3,7 +3,8 @@
 The features are the 1,024 bits of a game's memory (paper, Section 5.2 and Appendix E).
 The emulator can be saved and restored, so an option tries every action.
 
-Needs ale-py, which brings the games: ``pip install 'eigenoptions[atari]'``.
+Needs ale-py, which brings the games: ``pip install 'eigenoptions[atari]'`` (in a clone
+``'.[atari]'``).
 """
 
 from eigenoptions.atari.emulator import Emulator

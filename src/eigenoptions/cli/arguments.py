@@ -60,7 +60,7 @@ def add_discovery_arguments(parser: ArgumentParser) -> None:
         type=int,
         default=0,
         metavar="N",
-        help="seed of all randomness (default: 0)",
+        help="seed of all randomness, also of an environment's layout (default: 0)",
     )
     parser.add_argument(
         "--out",

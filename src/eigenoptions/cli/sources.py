@@ -21,7 +21,7 @@ def read_maze(arguments: Namespace) -> eo.MDP:
     from eigenoptions.discovery.sources import is_environment_id
 
     if is_environment_id(arguments.maze):
-        return eo.from_env(arguments.maze)
+        return eo.from_env(arguments.maze, seed=arguments.seed)
     return eo.maze(arguments.maze, rng=arguments.seed)
 
 
@@ -63,17 +63,33 @@ def discover_options(
     **settings
         More settings of `eigenoptions.discover`. Those that are None are left out.
     """
+    from eigenoptions.discovery.sources import NoLayoutError, is_environment_id
+
     settings = {"operator": arguments.operator, **settings}
     given = {name: value for name, value in settings.items() if value is not None}
-    return eo.discover(
-        source,
-        n_options,
-        arguments.method,
-        gamma=arguments.gamma,
-        rng=arguments.seed,
-        progress=progress,
-        **given,
-    )
+    is_sampled = "steps" in given or "features" in given
+    layout = None
+    if isinstance(source, str) and is_environment_id(source) and not is_sampled:
+        layout = arguments.seed
+
+    def discover(layout: int | None) -> eo.OptionSet | eo.LinearOptionSet:
+        return eo.discover(
+            source,
+            n_options,
+            arguments.method,
+            gamma=arguments.gamma,
+            seed=layout,
+            rng=arguments.seed,
+            progress=progress,
+            **given,
+        )
+
+    # Whether an environment is sampled turns out when it is read; its samples begin in
+    # many layouts.
+    try:
+        return discover(layout)
+    except NoLayoutError:
+        return discover(layout=None)
 
 
 def choose_number(arguments: Namespace, default: int) -> int | None:

@@ -6,7 +6,7 @@ exact generalized eigenproblem on the last hidden layer (Rayleigh-Ritz). It retu
 ``discover(env, features="deep")`` does all of it: `Clusters` of the features are the
 states of a table, whose options act on observations.
 
-Needs torch: ``pip install 'eigenoptions[deep]'``.
+Needs torch: ``pip install 'eigenoptions[deep]'`` (in a clone ``'.[deep]'``).
 """
 
 from eigenoptions.deep.certificate import Certificate

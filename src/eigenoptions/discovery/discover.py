@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
+from eigenoptions._notes import show_note
 from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
 from eigenoptions._types import Randomness
 from eigenoptions._validation import check_int
@@ -19,6 +20,7 @@ from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
 
 if TYPE_CHECKING:
+    from eigenoptions.discovery.sources import ReadSource
     from eigenoptions.envs.families import Key
     from eigenoptions.options.linear import LinearOptionSet
 
@@ -164,7 +166,45 @@ def discover(
             is_environment=read.is_environment,
         )
 
+    if read.is_environment or isinstance(read.data, Samples):
+        show_note(_describe(source, read, options))
+
     # The options of an environment that is given look ahead in it.
     if getattr(options, "kind", "") == "look-ahead" and hasattr(source, "step"):
         return options.look_ahead(source)  # type: ignore[union-attr]
     return options
+
+
+def _describe(
+    source: object, read: ReadSource, options: OptionSet | LinearOptionSet
+) -> str:
+    """Say in a line what was done, and what was chosen for the caller."""
+    about = options.provenance
+    name = about.get("mdp") or about.get("environment") or type(source).__name__
+    size = f"{len(options)} options"
+    operator = about.get("operator")
+    seed = read.request.seed or 0
+    has_layout = False
+    if isinstance(options, OptionSet):
+        size = f"{len(options)} options on {options.n_states:,} states"
+        operator = operator or read.request.method.settings.get("operator")
+        has_layout = bool((options.mdp.recognition or {}).get("layout"))
+
+    if about.get("source") == "table":
+        kind = "its own table"
+    elif about.get("source") == "samples":
+        kind = f"{about.get('transitions', 0):,} samples"
+    elif hasattr(read.data, "about"):
+        kind = "what was explored"
+        seed = read.data.about.seed
+    else:
+        kind = "a search of its states"
+    if has_layout:
+        kind += f" in the layout of seed {seed}"
+
+    choices = [f"method {read.request.method.name}"]
+    if operator is not None:
+        choices.append(f"operator {operator}")
+    if "gamma" in about:
+        choices.append(f"gamma {about['gamma']:g}")
+    return f"{name}: {size}, from {kind} ({', '.join(choices)})"

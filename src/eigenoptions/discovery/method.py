@@ -18,6 +18,7 @@ from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._registry import discovery_methods
 from eigenoptions._types import IndexArray
+from eigenoptions._validation import check_type
 from eigenoptions.mdp import MDP
 from eigenoptions.options.solver import MAX_GAMMA
 
@@ -86,23 +87,61 @@ class NoOptionsError(ValueError):
 def discovery_method(name: str, **fields: Any) -> Callable[[Callable[..., Any]], Any]:
     """Decorator: register a function as a discovery method.
 
+    The function takes ``(mdp, n_options, rng)`` and returns a list of `Purpose`, one
+    potential each, or an `OptionSet`. Its keyword-only parameters are settings of
+    `discover`.
+
     Parameters
     ----------
     name : str
         Its name.
     **fields
         Further fields of `Method`.
+
+    Examples
+    --------
+    >>> import eigenoptions as eo
+    >>> @discovery_method("first-states")
+    ... def choose_first_states(mdp, n_options, rng, *, skip=0):
+    ...     rows = np.eye(mdp.n_states)[skip : skip + n_options]
+    ...     return [eo.Purpose(row, f"to {skip + i}") for i, row in enumerate(rows)]
+    >>> eo.discover("four-rooms", 2, "first-states", skip=5)
+    OptionSet(2 options on 104 states: to 5, to 6)
     """
+    check_type("name", name, str, 'write @discovery_method("name")')
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        settings = {}
-        for parameter in inspect.signature(function).parameters.values():
-            if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
-                settings[parameter.name] = parameter.default
+        settings = _read_settings(name, function)
         discovery_methods.add(name, Method(name, function, settings, **fields))
         return function
 
     return register
+
+
+def _read_settings(name: str, function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the settings of a method and their defaults; check its signature."""
+    parameters = inspect.signature(function).parameters.values()
+    positional = []
+    settings = {}
+    for parameter in parameters:
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+            settings[parameter.name] = parameter.default
+        elif parameter.kind is not inspect.Parameter.VAR_KEYWORD:
+            positional.append(parameter)
+
+    if len(positional) != 3:
+        raise TypeError(
+            f"method {name!r} must be a function (mdp, n_options, rng, *, settings), "
+            f"got {inspect.signature(function)}"
+        )
+    # The first two are given by `discover` to every method that asks for them.
+    for setting, default in settings.items():
+        is_given = setting in ("gamma", "progress")
+        if default is inspect.Parameter.empty and not is_given:
+            raise TypeError(
+                f"method {name!r} must have a default for its setting {setting!r}"
+            )
+    return settings
 
 
 def methods() -> list[str]:

@@ -35,6 +35,10 @@ from eigenoptions.mdp.graphs import is_graph
 logger = logging.getLogger("eigenoptions")
 
 
+class NoLayoutError(ValueError):
+    """A seed was given for an environment that is sampled, in many layouts."""
+
+
 @dataclass(frozen=True, eq=False)
 class ReadSource:
     """What a source of `discover` was read as.
@@ -90,7 +94,7 @@ def read_source(source: Any, request: Request) -> ReadSource:
             mdp, kind = table
             return ReadSource(mdp, kind, request, is_environment=True)
     if request.seed is not None:
-        raise ValueError(
+        raise NoLayoutError(
             "seed= is that of a layout, but samples begin in many: leave it out (rng= "
             "draws the samples), or give key= or FixedSeed(env, seed)"
         )

@@ -169,6 +169,7 @@ def _solve_purposes(
         settings["progress"] = request.progress
     generator = make_generator(request.rng)
     result = method.function(mdp, request.n_options, generator, **settings)
+    _check_result(method.name, result)
     request.check_number(result, method.candidates)
 
     about = {"method": method.name, "gamma": gamma, "mdp": mdp.name}
@@ -179,6 +180,21 @@ def _solve_purposes(
     if isinstance(result, OptionSet):
         return replace(result, provenance=about)
     return solve(mdp, result, gamma, provenance=about, progress=request.progress)
+
+
+def _check_result(name: str, result: object) -> None:
+    """Raise TypeError for what a method must not return."""
+    if isinstance(result, OptionSet):
+        return
+    problem = type(result).__name__
+    if isinstance(result, list | tuple):
+        others = [part for part in result if not isinstance(part, Purpose)]
+        if not others:
+            return
+        problem = f"a list with {type(others[0]).__name__}"
+    raise TypeError(
+        f"method {name!r} must return a list of Purpose, or an OptionSet, got {problem}"
+    )
 
 
 def find_wrong_ends(options: OptionSet) -> list[str]:

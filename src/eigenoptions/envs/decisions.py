@@ -19,6 +19,7 @@ import numpy as np
 from gymnasium.spaces import Box
 from numpy.typing import ArrayLike, NDArray
 
+from eigenoptions._notes import show_note
 from eigenoptions._progress import is_main_process
 from eigenoptions._types import BoolArray
 from eigenoptions._validation import check_float, check_int
@@ -28,7 +29,7 @@ from eigenoptions.envs.recognition import Options, StateReader
 from eigenoptions.envs.sources import env_name
 from eigenoptions.options import TERMINATE, Option, OptionSet
 from eigenoptions.options.execution import RunningOption, is_end
-from eigenoptions.options.tuning import resolve_exploration
+from eigenoptions.options.tuning import Exploration, resolve_exploration
 
 logger = logging.getLogger("eigenoptions")
 
@@ -175,8 +176,8 @@ class DecisionMaker:
 
         stop_chance = check_float("stop_chance", stop_chance, minimum=0, below=1)
         exploration = resolve_exploration(options, option_chance, stop_chance)
-        if option_chance == "auto" and exploration.option_chance == 0:
-            _warn_of_unused_options(env, options)
+        if option_chance == "auto":
+            _tell_exploration(env, options, exploration)
         self.stop_chance = exploration.stop_chance
         self.option_chance = exploration.option_chance
         if self.option_chance is not None:
@@ -346,10 +347,19 @@ def _warn_once_of_constant_discount() -> None:
     )
 
 
-def _warn_of_unused_options(
-    env: gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any], options: Options
+def _tell_exploration(
+    env: gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any],
+    options: Options,
+    exploration: Exploration,
 ) -> None:
-    """Say that samples of the action space are primitive actions only, and why."""
+    """Say which settings were chosen; warn where no option is sampled."""
+    if exploration.option_chance != 0:
+        show_note(
+            f"{env_name(env)}: action_space.sample() picks options by option_chance="
+            f"{exploration.option_chance}, stop_chance={exploration.stop_chance} "
+            '(chosen by "auto")'
+        )
+        return
     logger.warning(
         '%s: option_chance="auto" samples none of the %d options, because in simulated '
         "walks they found states no sooner than primitive actions; set option_chance "

@@ -75,6 +75,9 @@ class CheckedReturns(gym.Wrapper[Any, Any, Any, Any]):
         return step_env(self.env, action)
 
 
+# The modules that register ids, by how the ids begin.
+_MODULES_OF_IDS = {"MiniGrid-": "minigrid", "BabyAI-": "minigrid", "ALE/": "ale_py"}
+
 # Wrappers that count, check, render or change rewards. Actions and
 # observations stay as they are.
 PASSIVE_WRAPPERS = (
@@ -176,7 +179,11 @@ def _make_registered(
 def _make_unknown_env_error(name: str, error: Exception) -> ValueError:
     """The error for an id that Gymnasium cannot make, with its own first line."""
     reason = str(error).splitlines()[0]
-    return ValueError(f"no environment {name!r}: {reason}")
+    hint = ""
+    for prefix, module in _MODULES_OF_IDS.items():
+        if name.startswith(prefix):
+            hint = f" Did you mean '{module}:{name}'?"
+    return ValueError(f"no environment {name!r}: {reason}{hint}")
 
 
 def env_name(env: gym.Env[Any, Any] | VectorEnv[Any, Any, Any]) -> str:

@@ -7,6 +7,7 @@ from eigenoptions.evaluation.diffusion import (
 )
 from eigenoptions.evaluation.estimates import diffusion_estimate
 from eigenoptions.evaluation.hitting import hitting_times
+from eigenoptions.evaluation.intervals import mean_interval
 
 __all__ = [
     "diffusion_time",
@@ -14,4 +15,5 @@ __all__ = [
     "hitting_times",
     "best_option_chance",
     "diffusion_estimate",
+    "mean_interval",
 ]
