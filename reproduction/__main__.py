@@ -2,6 +2,7 @@
 
 ``python -m reproduction [--only figure7] [--quick] [--atari]`` runs the experiments.
 ``python -m reproduction atari GAME`` studies one Atari game,
+``python -m reproduction authors FOLDER`` runs the authors' bottleneck options,
 ``python -m reproduction arena`` compares methods,
 ``python -m reproduction ogbench`` plans to goals in logged data,
 ``python -m reproduction shaping`` compares dense rewards,
@@ -32,7 +33,10 @@ from reproduction.report import (
     write_report,
 )
 
-STUDIES = ("atari", "arena", "ogbench", "shaping", "exploration", "environments")
+STUDIES = (
+    *("atari", "authors", "arena", "ogbench", "shaping", "exploration"),
+    "environments",
+)
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -27,7 +27,8 @@ from typing import Any
 import pandas as pd
 
 from reproduction.lab import Data
-from reproduction.readings import MAIN, READINGS
+from reproduction.readings import LAXER, MAIN, READINGS, STRICTER
+from reproduction.thresholds import MOVED
 
 VERDICTS = ("holds", "partly", "does not hold", "not decided")
 
@@ -280,6 +281,16 @@ def at_least(tests: Iterable[bool | None], count: float) -> bool | None:
     if n_passed + n_undecided < count:
         return False
     return None
+
+
+def move_limit(name: str, judge: Callable[[float], Tests]) -> dict[str, Tests]:
+    """The tests under a stricter and a laxer limit for a word of degree.
+
+    >>> move_limit("ROBUST", lambda share: [0.85 >= share])
+    {'stricter limit': [False], 'laxer limit': [True]}
+    """
+    stricter, laxer = MOVED[name]
+    return {STRICTER: judge(stricter), LAXER: judge(laxer)}
 
 
 def list_rows(form: str, table: pd.DataFrame) -> str:

@@ -23,7 +23,7 @@ COLORS = {
     "eigenoptions": "#0072b2",
     "bottleneck options": "#d55e00",
     "primitive actions": "#000000",
-    "option discount 0.99": "#8c510a",
+    "discount 0.99": "#8c510a",
 }
 
 

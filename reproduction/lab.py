@@ -202,11 +202,12 @@ def source_version(module: str) -> str:
     """Hash of the sources that decide a result.
 
     They are the library without its pages and plots, what experiments share (`runs`),
-    and the module of the function.
+    the authors' basis, and the module of the function.
     """
-    shared = Path(__file__).parent / "runs"
+    here = Path(__file__).parent
+    shared = [*sorted(here.glob("runs/*.py")), here / "authors" / "basis.csv"]
     own = Path(str(sys.modules[module].__file__))
-    return hash_files([*list_library_files(), *sorted(shared.glob("*.py")), own])
+    return hash_files([*list_library_files(), *shared, own])
 
 
 def list_library_files() -> list[Path]:

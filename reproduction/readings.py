@@ -12,6 +12,8 @@ Where a reading gives another verdict, the claim is on the edge. That is compute
 
 from __future__ import annotations
 
+import pandas as pd
+
 MAIN = "main"
 
 # Learning.
@@ -25,13 +27,16 @@ WITHOUT_E1 = "e1 left out"
 COMBINATORIAL = "combinatorial"
 LOW_DISCOUNT = "discount 0.5"
 HIGH_DISCOUNT = "discount 0.99"
-OUR_BASIS = "our basis turned"
+TOLERANCE = "0.001 tolerance"
+ONE_SIGN = "one sign"
+TURNED_BASIS = "our basis turned"
 AUTHORS_BASIS = "authors' basis"
 RANDOM_BASES = ("random basis 1", "random basis 2", "random basis 3")
 WALLS = "walls as states"
 BOTTLENECKS = "other bottlenecks"
 
 # Limits of ours for the paper's words of degree.
+TWO_OPTIONS = "two options"
 STRICTER = "stricter limit"
 LAXER = "laxer limit"
 
@@ -53,16 +58,52 @@ READINGS = {
     COMBINATORIAL: "the combinatorial Laplacian instead of the normalized one",
     LOW_DISCOUNT: "options are solved with the discount 0.5 instead of 0.9",
     HIGH_DISCOUNT: "options are solved with the discount 0.99 instead of 0.9",
-    OUR_BASIS: "the basis of repeated eigenvalues turned by 45 degrees",
+    TOLERANCE: "values up to 0.001 count as zero, as in the published program",
+    ONE_SIGN: "one sign of each eigenvector instead of both",
+    TURNED_BASIS: "the basis of repeated eigenvalues turned by 45 degrees",
     AUTHORS_BASIS: "the basis of repeated eigenvalues that the published program finds",
     **dict.fromkeys(RANDOM_BASES, "a random basis of repeated eigenvalues"),
     WALLS: "the Laplacian of the published program: walls are states, with one-way "
     "edges to free cells",
     BOTTLENECKS: "the authors' files of bottleneck options instead of ours, or ours "
     "instead of theirs",
+    TWO_OPTIONS: "'a few options' are two instead of up to eight",
     STRICTER: "a stricter limit of ours for a word of degree",
     LAXER: "a laxer limit of ours for a word of degree",
     ARGMAX: "games: the best of all actions, also where none raises the feature",
     AUTHORS_STARTS: "games: the authors' start states instead of ours",
     PUBLISHED_PROGRAM: "games: rows of V, as the published program follows them",
 }
+
+
+def complete_readings(
+    main: pd.DataFrame, others: pd.DataFrame
+) -> dict[str, pd.DataFrame]:
+    """The rows of each reading, with those of the main one that it leaves as they are.
+
+    Parameters
+    ----------
+    main : DataFrame
+        Rows of the main reading, with columns ``domain`` and ``n_options``.
+    others : DataFrame
+        Rows of other readings, with a column ``reading``. Of a domain that it changes,
+        a reading has all rows but those without options.
+
+    Examples
+    --------
+    >>> domains = ["maze", "maze", "room"]
+    >>> main = pd.DataFrame({"domain": domains, "n_options": [0, 2, 2]})
+    >>> others = main[1:2].assign(reading="e1 left out", time=5)
+    >>> complete_readings(main, others)["e1 left out"].time.tolist()
+    [nan, 5.0, nan]
+    """
+    tables = {}
+    for reading, changed in others.groupby("reading", sort=False):
+        parts = []
+        for domain, rows in main.groupby("domain", sort=False):
+            own = changed[changed.domain == domain]
+            if len(own):
+                rows = rows[rows.n_options == 0]
+            parts += [rows, own]
+        tables[str(reading)] = pd.concat(parts)
+    return tables

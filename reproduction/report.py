@@ -303,5 +303,10 @@ def _locate_chapter(lab: Lab, name: str) -> Path:
 def _hash_shared_sources() -> str:
     """Hash of the library and of what all experiments use."""
     own = [path for path in HERE.iterdir() if path.suffix in (".py", ".html", ".css")]
-    shared = [*own, *HERE.glob("runs/*.py"), *HERE.glob("atari/*.py")]
+    shared = [
+        *own,
+        *HERE.glob("runs/*.py"),
+        *HERE.glob("atari/*.py"),
+        *HERE.glob("authors/*.csv"),
+    ]
     return hash_files([*list_library_files(), *sorted(shared)])

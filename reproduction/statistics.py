@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -79,6 +80,19 @@ class Difference:
         if self.low > margin or self.high < -margin:
             return False
         return None
+
+
+# Whether a difference counts as an improvement.
+IsBetter: TypeAlias = Callable[[Difference], bool | None]
+
+
+def is_better_beyond_noise(difference: Difference) -> bool:
+    """Whether the first mean is higher, by however little.
+
+    >>> is_better_beyond_noise(Difference(0.015, low=0.01, high=0.02))
+    True
+    """
+    return difference.better
 
 
 def compare_means(a: ArrayLike, b: ArrayLike, n_intervals: int = 1) -> Difference:

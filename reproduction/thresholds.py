@@ -52,3 +52,20 @@ SKEWED = 0.9
 
 # "Implies": at least this rank correlation.
 STRONG = 0.8
+
+# The limits of ours under the readings "stricter limit" and "laxer limit".
+MOVED: dict[str, tuple[float, float]] = {
+    "GREATLY": (0.4, 0.6),
+    "SEVERAL": (10_000.0, 100.0),
+    "NEARLY_ALL": (0.95, 0.75),
+    "ALMOST_ALL": (0.95, 0.8),
+    "ROBUST": (0.9, 0.7),
+    "MAJOR": (3.0, 1.5),
+    "OFTEN": (0.95, 0.8),
+    "NEAR": (0, 2),
+    "UNLIKELY": (0.01, 0.1),
+    "DENSE": (0.95, 0.8),
+    "DOZENS": (36, 12),
+    "SKEWED": (0.8, 0.95),
+    "STRONG": (0.9, 0.7),
+}

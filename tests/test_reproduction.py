@@ -35,15 +35,16 @@ from reproduction.experiments import (
     figure6,
     figure7,
     multiple_tasks,
-    published_program,
     random_options,
 )
 from reproduction.lab import Lab, open_lab
 from reproduction.page import Section, write_page
 from reproduction.readings import FINAL
 from reproduction.report import Outcome, write_chapter, write_report
+from reproduction.runs.diffusion import compute_diffusion_times
 from reproduction.runs.learning import learn
-from reproduction.runs.options import make_eigenoptions
+from reproduction.runs.options import make_eigenoptions, make_options
+from reproduction.runs.published import learn_in_two_steps
 
 ROOT = Path(__file__).parent.parent
 EXPERIMENTS = [
@@ -195,7 +196,12 @@ def test_command_error_is_one_line():
 
 
 def test_examples_of_the_reproduction_hold():
-    for name in ("claims", "experiment", "lab", "page", "statistics", "runs.options"):
+    shared = ("options", "diffusion")
+    for name in (
+        *("claims", "experiment", "lab", "page", "readings", "statistics"),
+        *(f"runs.{part}" for part in shared),
+        "experiments.theorem31",
+    ):
         module = import_module(f"reproduction.{name}")
         assert doctest.testmod(module).failed == 0
 
@@ -415,11 +421,21 @@ def test_published_learner_without_options_learns_as_q_learning_does(i_maze):
         "episodes": 60,
         "seed": 1,
     }
-    two_steps = published_program.learn_in_two_steps(**settings)
-    again = published_program.learn_in_two_steps(**settings)
+    two_steps = learn_in_two_steps(**settings)
+    again = learn_in_two_steps(**settings)
     np.testing.assert_array_equal(two_steps, again)
-    whole = learn(**settings, number=0).mean(axis=1)
+    whole = learn(**settings, number=0)
     assert abs(two_steps.mean() - whole.mean()) < 0.1
+
+
+def test_diffusion_times_of_both_solvers_agree(four_rooms):
+    options = make_options(four_rooms, n=20)
+    assert options is not None
+    times, with_extra_step = compute_diffusion_times(four_rooms, options, [0, 3, 20])
+    exact = eo.diffusion_curve(four_rooms, options)[[0, 3, 20]]
+    np.testing.assert_allclose(times, exact, rtol=1e-6)
+    assert with_extra_step[0] == pytest.approx(times[0])
+    assert (with_extra_step[1:] > times[1:]).all()
 
 
 # Every claim on both sides of its rule
@@ -470,11 +486,11 @@ def stop_at(domain: str, cells: dict[str, tuple[int, int]]) -> Edit:
 
     def edit(data: Data) -> None:
         rows = [
-            (domain, operator, label, *cell)
+            (domain, reading, label, *cell)
             for label, cell in cells.items()
-            for operator in ("normalized", "combinatorial")
+            for reading in data["options"].reading.unique()
         ]
-        columns = ["domain", "operator", "option", "row", "column"]
+        columns = ["domain", "reading", "option", "row", "column"]
         others = data["stops"][data["stops"].domain != domain]
         data["stops"] = pd.concat([others, pd.DataFrame(rows, columns=columns)])
 
@@ -600,7 +616,12 @@ EDITS: dict[str, tuple[Edit, Edit]] = {
         put("options", mean_length=lambda row: 9.0 if row.option == "e2+" else 1.0),
         put("options", mean_length=5.0),
     ),
-    "undo-dozens": (put("facts", longest=30), put("facts", longest=10)),
+    "undo-dozens": (put("facts", undone=30), put("facts", undone=10)),
+    "negative-after": (
+        put("facts", negative_after=5, moves_after=5),
+        put("facts", negative_after=4, moves_after=5),
+    ),
+    "finely-timed": (put("facts", finely_timed=0.95), put("facts", finely_timed=0.5)),
     "rates-of-change": (keep, put("facts", fastest=1.0, slowest=1.0, rate_rank=0.0)),
     "whole-state-space": (
         put("options", start_share=0.95),
@@ -674,8 +695,8 @@ EDITS: dict[str, tuple[Edit, Edit]] = {
     "best-64": (by_count(0.2, 0.8, 0.9), by_count(0.2, 0.95, 0.9)),
     "robust": (by_count(0.85, 0.85, 0.9), by_count(0.2, 0.3, 0.9)),
     "closest-doorway": (
-        keep,
-        put("starts", steps=99, room=lambda row: row.Index % 4 + 1),
+        put("authors_starts", steps=2, closest_doorway=2),
+        put("authors_starts", steps=99, room=lambda row: row.Index % 4 + 1),
     ),
     "doorways-most-visited": (
         put("states", betweenness=lambda row: -row.steps_to_doorway),
@@ -711,11 +732,18 @@ EDITS: dict[str, tuple[Edit, Edit]] = {
     ),
     "bottlenecks-hinder-learning": (learners(0.9, 0.1, 0.5), learners(0.9, 0.8, 0.5)),
     "swap-no-effect": (
-        returns(lambda row: 0.5 + 0.01 * (row.task % 2)),
-        returns(lambda row: 0.5 + 0.3 * (row.task % 2)),
+        put("swapped", mean_return=noisy(lambda row: 0.5 + 0.01 * (row.task % 2))),
+        put("swapped", mean_return=noisy(lambda row: 0.5 + 0.3 * (row.task % 2))),
     ),
     "outperform-primitive": (learners(0.9, 0.5, 0.1), learners(0.1, 0.5, 0.9)),
-    "not-all-regions": (keep, put("ends", ends_of_options=lambda row: row.states)),
+    "not-all-regions": (
+        put("ends", ends_of_options=9, ends_or_beside=20),
+        put(
+            "ends",
+            ends_of_options=lambda row: row.states,
+            ends_or_beside=lambda row: row.states,
+        ),
+    ),
     "outperform-bottlenecks-far": (learners(0.9, 0.5, 0.1), learners(0.1, 0.5, 0.9)),
     "bottlenecks-competitive-near": (
         learners(0.9, 0.5, 0.1, 0.3),

@@ -15,12 +15,11 @@ from matplotlib.figure import Figure
 from reproduction.drawing import add_legend, draw_lines, make_graphs
 from reproduction.experiment import Block
 from reproduction.lab import Data, Job, Jobs, Results
-from reproduction.runs.diffusion import diffuse, stack_times
+from reproduction.runs.diffusion import diffuse_quickly, stack_times
 from reproduction.runs.learning import (
     COUNTS,
     EPISODES,
-    Learner,
-    list_learning_jobs,
+    list_choice_jobs,
     stack_runs,
 )
 from reproduction.runs.options import CHOICES, limit_counts
@@ -41,17 +40,12 @@ def list_jobs(
 ) -> Jobs:
     """Diffusion time and learning for each choice, and for orders of equal actions."""
     diffusion = []
-    learners = []
     for maze in episodes:
         for choice, settings in CHOICES.items():
             counts = limit_counts(maze, options, **settings)
             arguments = {"maze": maze, "options": settings, "counts": counts}
             columns = {"domain": maze, "choice": choice}
-            diffusion.append(Job(diffuse, arguments, columns))
-            learners += [
-                Learner(maze, {**settings, "n": n}, {"choice": choice, "n_options": n})
-                for n in counts
-            ]
+            diffusion.append(Job(diffuse_quickly, arguments, columns))
 
     ties = []
     for maze in episodes:
@@ -63,11 +57,11 @@ def list_jobs(
                 "counts": counts,
             }
             columns = {"domain": maze, "order": repr(order)}
-            ties.append(Job(diffuse, arguments, columns))
+            ties.append(Job(diffuse_quickly, arguments, columns))
     return {
         "diffusion": diffusion,
-        "learning": list_learning_jobs(
-            learners, runs=runs, episodes=episodes, seed=seed
+        "learning": list_choice_jobs(
+            episodes=episodes, options=options, runs=runs, seed=seed
         ),
         "ties": ties,
     }

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 import eigenoptions as eo
 from eigenoptions.plots import draw_maze
-from reproduction.claims import Finding, claim, list_rows
+from reproduction.claims import Finding, demonstration, list_rows
 from reproduction.drawing import make_maps
 from reproduction.lab import Data, Job, Jobs, Results
 from reproduction.runs.options import MAZES
@@ -62,7 +62,7 @@ def draw_figure(data: Data) -> Figure:
     return figure
 
 
-@claim(
+@demonstration(
     "domains",
     "Their transitions are deterministic. Agents have access to four actions: up, "
     "down, right, and left.",
@@ -76,7 +76,7 @@ def have_four_actions(data: Data) -> Finding:
     )
 
 
-@claim(
+@demonstration(
     "walls",
     "When an action that would have taken the agent into a wall is chosen, the "
     "agent's state does not change.",

@@ -5,25 +5,46 @@ averaged over 100 runs, as eigenoptions (both signs) are added to the behaviour 
 explores. Evaluation has epsilon 0.01 and random ties.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from reproduction.claims import Finding, at_least, claim, list_items
+from reproduction.claims import (
+    Finding,
+    Tests,
+    at_least,
+    claim,
+    list_items,
+    move_limit,
+)
 from reproduction.drawing import add_legend, draw_learning, make_graphs, shade_lines
 from reproduction.lab import Data, Jobs, Results
-from reproduction.readings import OTHER_MARGIN
+from reproduction.readings import (
+    FINAL,
+    OTHER_MARGIN,
+    PUBLISHED_LEARNER,
+    TWO_OPTIONS,
+    WALLS,
+    complete_readings,
+)
 from reproduction.runs.learning import (
     COUNTS,
     EPISODES,
     Learner,
+    list_choice_jobs,
     list_learning_jobs,
     stack_curves,
     stack_runs,
 )
-from reproduction.runs.options import ANGLES, limit_counts
-from reproduction.statistics import Difference, compare_means
+from reproduction.runs.options import BASIS_READINGS, OPTION_READINGS, limit_counts
+from reproduction.runs.published import PUBLISHED_COUNTS, list_published_jobs
+from reproduction.statistics import (
+    Difference,
+    IsBetter,
+    compare_means,
+    is_better_beyond_noise,
+)
 from reproduction.thresholds import FEW, ROBUST
 
 SECTION = "4.3"
@@ -32,6 +53,8 @@ QUICK = {
     "episodes": {"i-maze": 30, "four-rooms": 40},
     "options": [0, 2, 4, 16, 64],
     "runs": 4,
+    "labels": [0, 2, 32],
+    "published_runs": 4,
 }
 
 
@@ -40,39 +63,66 @@ def list_jobs(
     episodes: Mapping[str, int] = EPISODES,
     options: Sequence[int] = COUNTS,
     runs: int = 100,
+    labels: Sequence[int] = PUBLISHED_COUNTS,
+    published_runs: int = 300,
     seed: int = 2017,
 ) -> Jobs:
     """Learning with each number of options; the last is all of them, both signs.
 
-    The open room has repeated eigenvalues, whose basis is a matter of choice: there
-    agents learn in other bases, too.
+    The same follows under other readings. Some of these jobs are those of other
+    experiments: the choices that the paper leaves open, and the published program,
+    which has `labels` options.
     """
     learners = [
         Learner(maze, {"n": n}, {"n_options": n})
         for maze in episodes
         for n in limit_counts(maze, options)
     ]
-    turned = [
-        Learner("open-room", {"n": n, "angle": angle}, {"angle": angle, "n_options": n})
-        for angle in ANGLES
-        for n in limit_counts("open-room", options)[1:]
+    others = [
+        Learner(
+            maze,
+            {"n": n, **OPTION_READINGS[reading]},
+            {"reading": reading, "n_options": n},
+        )
+        for reading in (WALLS, *BASIS_READINGS)
+        for maze in episodes
+        if reading == WALLS or maze == "open-room"
+        for n in limit_counts(maze, options)[1:]
     ]
     return {
         "learning": list_learning_jobs(
             learners, runs=runs, episodes=episodes, seed=seed
         ),
-        "turned": list_learning_jobs(
-            turned, runs=runs, episodes=EPISODES, seed=seed + 1
+        "readings": list_learning_jobs(
+            others, runs=runs, episodes=episodes, seed=seed + 2
+        ),
+        "choices": list_choice_jobs(
+            episodes=episodes, options=options, runs=runs, seed=seed + 1
+        ),
+        "published": list_published_jobs(
+            episodes=episodes, options=labels, runs=published_runs, seed=seed + 3
         ),
     }
 
 
 def tabulate_results(results: Results) -> Data:
-    """Runs and curves by domain and number of options, and runs in other bases."""
+    """Runs and curves by domain and number of options, and runs by reading."""
+    choices = stack_runs(results["choices"])
+    published = stack_runs(results["published"])
+    tables = [
+        stack_runs(results["readings"]),
+        choices[choices.choice.isin(OPTION_READINGS)].rename(
+            columns={"choice": "reading"}
+        ),
+        published.rename(columns={"label": "n_options"}).assign(
+            reading=PUBLISHED_LEARNER
+        ),
+    ]
+    readings = pd.concat(tables)
     return {
         "runs": stack_runs(results["learning"]),
         "curves": stack_curves(results["learning"]),
-        "bases": stack_runs(results["turned"]),
+        "readings": readings[readings.n_options > 0],
     }
 
 
@@ -94,7 +144,7 @@ def draw_figure(data: Data) -> Figure:
 
 def write_headline(data: Data) -> tuple[str, str]:
     """How many evaluation episodes reach the goal of the 4-room domain."""
-    means = _average_returns(data)["four-rooms"]
+    means = _average_returns(data["runs"])["four-rooms"]
     words = (
         "of the evaluation episodes reach the goal of Figure 7 with 64 eigenoptions, "
         f"{means[0]:.0%} without"
@@ -104,13 +154,25 @@ def write_headline(data: Data) -> tuple[str, str]:
 
 @claim("most-scenarios", "In most scenarios eigenoptions improve performance.")
 def improve_performance(data: Data) -> Finding:
-    gains = _compare_with_primitive_actions(data)
-    better = [gain.above() for gain in gains]
+    def judge(runs: Runs, is_better: IsBetter = Difference.above) -> Tests:
+        gains = _compare_with_primitive_actions(runs)
+        return [at_least(map(is_better, gains), len(gains) // 2 + 1)]
+
+    gains = _compare_with_primitive_actions(data["runs"])
+    late = _compare_with_primitive_actions(_take_late_returns(data["runs"]))
+    n_better = [gain.above() for gain in gains].count(True)
+    n_better_late = [gain.above() for gain in late].count(True)
     return Finding(
-        tests=[at_least(better, len(gains) // 2 + 1)],
-        measured=f"in {better.count(True)} of {len(gains)} scenarios the mean return "
+        tests=judge(data["runs"]),
+        readings={
+            OTHER_MARGIN: judge(data["runs"], is_better_beyond_noise),
+            **_judge_readings(data, judge),
+        },
+        measured=f"in {n_better} of {len(gains)} scenarios the mean return "
         "is better than with primitive actions",
-        evidence="A scenario is a domain and a number of options.",
+        evidence="A scenario is a domain and a number of options. Final performance is "
+        f"better in {n_better_late}: by the last episodes primitive actions reach the "
+        "goal, too.",
         table=_tabulate_counts(gains.map(str), "minus primitive actions"),
     )
 
@@ -120,20 +182,25 @@ def improve_performance(data: Data) -> Finding:
     "Exceptions occur when only a few options are added to the agent's action set.",
 )
 def need_more_than_a_few(data: Data) -> Finding:
-    gains = _compare_with_primitive_actions(data)
-    exceptions = [scenario for scenario, gain in gains.items() if not gain.better]
-    is_few = [n <= FEW for _, n in exceptions]
-    names = ", ".join(f"{domain} with {n}" for domain, n in exceptions)
+    def judge(
+        runs: Runs, is_better: IsBetter = is_better_beyond_noise, few: int = FEW
+    ) -> Tests:
+        is_few = [n <= few for _, n in _list_exceptions(runs, is_better)]
+        return [any(is_few), bool(is_few) and all(is_few)]
 
-    turned = data["bases"][data["bases"].n_options == 4]
-    returns = turned.groupby("angle").mean_return.mean()
+    runs = data["runs"]
+    exceptions = _list_exceptions(runs, is_better_beyond_noise)
+    names = ", ".join(f"{domain} with {n}" for domain, n in exceptions)
     return Finding(
-        tests=[any(is_few), bool(is_few) and all(is_few)],
+        tests=judge(runs),
+        readings={
+            OTHER_MARGIN: judge(runs, Difference.above),
+            TWO_OPTIONS: judge(runs, few=2),
+            **_judge_readings(data, judge),
+        },
         measured=f"not better than primitive actions: {names or 'none'}",
         evidence="Two tests: there are exceptions with a few options, at most "
-        f"{FEW}, and with no larger number. The open room has repeated eigenvalues, "
-        "whose basis is a matter of choice: turned by other angles, its mean return "
-        f"with 4 options is {list_items('{1:.2f} ({0} degrees)', returns)}.",
+        f"{FEW}, and with no larger number.",
     )
 
 
@@ -144,22 +211,32 @@ def need_more_than_a_few(data: Data) -> Finding:
     section="4",
 )
 def hurt_then_speed_up_learning(data: Data) -> Finding:
-    gains = _compare_with_primitive_actions(data)
-    hurt: dict[str, str] = {}
-    helped = []
-    for domain, by_domain in gains.groupby("domain", sort=False):
-        by_count = by_domain.droplevel("domain")
-        worse = [str(n) for n, gain in by_count.items() if n <= FEW and gain.worse]
-        hurt[domain] = " and ".join(worse)
-        helped.append(at_least([gain.above() for gain in by_count], 1))
+    def judge(
+        runs: Runs, is_better: IsBetter = Difference.above, few: int = FEW
+    ) -> Tests:
+        gains = _compare_with_primitive_actions(runs)
+        hurts = any(_list_counts_that_hurt(gains, few).values())
+        helps = [
+            at_least(map(is_better, by_domain), 1)
+            for _, by_domain in gains.groupby("domain", sort=False)
+        ]
+        return [hurts, *helps]
 
+    runs = data["runs"]
+    tests = judge(runs)
+    hurt = _list_counts_that_hurt(_compare_with_primitive_actions(runs), FEW)
     measured = "worse with: " + list_items(
         "{} {}", {domain: counts or "none" for domain, counts in hurt.items()}
     )
-    if all(helped):
+    if all(tests[1:]):
         measured += ". Better in every domain with some number"
     return Finding(
-        tests=[any(hurt.values()), *helped],
+        tests=tests,
+        readings={
+            OTHER_MARGIN: judge(runs, is_better_beyond_noise),
+            TWO_OPTIONS: judge(runs, few=2),
+            **_judge_readings(data, judge),
+        },
         measured=measured,
         evidence="Worse in some domain with a few options, and better in every domain "
         "with some number of them.",
@@ -168,29 +245,26 @@ def hurt_then_speed_up_learning(data: Data) -> Finding:
 
 @claim("best-64", "The best results were obtained using 64 options.")
 def learn_best_with_64_options(data: Data) -> Finding:
-    measures = {
-        "late_return": "final performance",
-        "mean_return": "area under the curve",
-    }
-    leads: dict[str, Difference] = {}
-    for measure, words in measures.items():
-        for domain, runs in data["runs"].groupby("domain", sort=False):
-            if 64 in set(runs.n_options):
-                n, lead = _find_lead(runs, measure)
-                leads[f"{words}, {domain}: {n} options minus 64"] = lead
+    def judge(runs: Runs) -> Tests:
+        return [not lead.better for _, lead in _find_leads(runs).values()]
 
+    runs = data["runs"]
+    leads = _find_leads(runs)
+    late = _find_leads(_take_late_returns(runs))
     return Finding(
-        tests=[not lead.better for lead in leads.values()],
-        readings={OTHER_MARGIN: [not lead.above() for lead in leads.values()]},
-        measured="; ".join(f"{words} {lead}" for words, lead in leads.items()),
-        evidence="Final performance, of which the paper speaks, is the return of the "
-        "last tenth of the episodes; the area under the curve is that of all of them. "
-        "A test per measure and domain: no other number of options is ahead of 64 by "
-        "more than noise. The I-Maze has only 38 eigenoptions.",
+        tests=judge(runs),
+        readings={
+            OTHER_MARGIN: [not lead.above() for _, lead in leads.values()],
+            **_judge_readings(data, judge),
+        },
+        measured=f"best other number minus 64: {_describe_leads(leads)}",
+        evidence="A test per domain: no other number of options is ahead of 64 by "
+        f"more than noise. By final performance: {_describe_leads(late)}. The I-Maze "
+        "has only 38 eigenoptions.",
         lesson="4 to 16 options learn faster in this task, whose goal is a corner "
         "where the first options end; over all goals 32 to 128 options are a plateau "
         "without a best number.",
-        table=_tabulate_counts(_average_returns(data), "area under the curve"),
+        table=_tabulate_counts(_average_returns(runs), "mean return"),
     )
 
 
@@ -199,26 +273,77 @@ def learn_best_with_64_options(data: Data) -> Finding:
     "The agent's performance is fairly robust across different numbers of options.",
 )
 def keep_performance_across_numbers(data: Data) -> Finding:
-    means = _average_returns(data)
+    def judge(runs: Runs, limit: float = ROBUST) -> Tests:
+        return [
+            share >= limit for shares in _find_lowest(runs).values() for share in shares
+        ]
+
+    runs = data["runs"]
+    lowest = _find_lowest(runs)
+    return Finding(
+        tests=judge(runs),
+        readings={
+            **_judge_readings(data, judge),
+            **move_limit("ROBUST", lambda limit: judge(runs, limit)),
+        },
+        measured="lowest share of the best return with any number of options, and "
+        f"with more than {FEW}: " + list_items("{0} {1[0]:.0%} and {1[1]:.0%}", lowest),
+        evidence=f"The lowest mean return must be at least {ROBUST:.0%} of the "
+        "highest. Two tests per domain: over all numbers of options, and over those "
+        f"above {FEW}, because the paper excepts a few.",
+    )
+
+
+# Runs of all agents: a row per run.
+Runs = pd.DataFrame
+
+
+def _judge_readings(data: Data, judge: Callable[[Runs], Tests]) -> dict[str, Tests]:
+    """The tests under the readings that have runs of their own, or another measure."""
+    runs = data["runs"]
+    tables = complete_readings(runs, data["readings"])
+    return {
+        FINAL: judge(_take_late_returns(runs)),
+        **{reading: judge(table) for reading, table in tables.items()},
+    }
+
+
+def _take_late_returns(runs: Runs) -> Runs:
+    """The runs with their final performance as the return."""
+    return runs.assign(mean_return=runs.late_return)
+
+
+def _list_exceptions(runs: Runs, is_better: IsBetter) -> list[tuple[str, int]]:
+    """Domains and numbers of options that are not better than primitive actions."""
+    gains = _compare_with_primitive_actions(runs)
+    return [scenario for scenario, gain in gains.items() if not is_better(gain)]
+
+
+def _list_counts_that_hurt(gains: pd.Series, few: int) -> dict[str, str]:
+    """In each domain, the small numbers of options that are worse than none."""
+    hurt = {}
+    for domain, by_domain in gains.groupby("domain", sort=False):
+        by_count = by_domain.droplevel("domain")
+        worse = [str(n) for n, gain in by_count.items() if n <= few and gain.worse]
+        hurt[domain] = " and ".join(worse)
+    return hurt
+
+
+def _find_lowest(runs: Runs) -> dict[str, tuple[float, float]]:
+    """Lowest share of the best return, with any number of options and above a few."""
+    means = _average_returns(runs)
     lowest = {}
     for domain in means.index.unique("domain"):
         returns = means[domain]
         with_any = returns.loc[1:].min() / returns.max()
         with_more = returns.loc[FEW + 1 :].min() / returns.max()
         lowest[domain] = (with_any, with_more)
-    return Finding(
-        tests=[share >= ROBUST for shares in lowest.values() for share in shares],
-        measured="lowest share of the best return with any number of options, and "
-        f"with more than {FEW}: " + list_items("{0} {1[0]:.0%} and {1[1]:.0%}", lowest),
-        evidence=f"The lowest mean return must be at least {ROBUST:.0%} of the "
-        "highest. Two tests per domain: over all numbers of options, and over those "
-        f"above {FEW}.",
-    )
+    return lowest
 
 
-def _compare_with_primitive_actions(data: Data) -> pd.Series:
+def _compare_with_primitive_actions(runs: Runs) -> pd.Series:
     """Difference of the mean return to primitive actions, by domain and number."""
-    scenarios = data["runs"].groupby(["domain", "n_options"], sort=False)
+    scenarios = runs.groupby(["domain", "n_options"], sort=False)
     returns = dict(iter(scenarios.mean_return))
     with_options = [(domain, n) for domain, n in returns if n > 0]
     gains = [
@@ -229,19 +354,28 @@ def _compare_with_primitive_actions(data: Data) -> pd.Series:
     return pd.Series(gains, index=names)
 
 
-def _find_lead(runs: pd.DataFrame, measure: str) -> tuple[int, Difference]:
-    """Of all numbers of options but 64 the best, and its difference to 64."""
-    returns = dict(iter(runs.groupby("n_options")[measure]))
-    returns.pop(0, None)
-    ours = returns.pop(64)
-    best = max(returns, key=lambda n: float(returns[n].mean()))
-    return best, compare_means(returns[best], ours, len(returns))
+def _find_leads(runs: Runs) -> dict[str, tuple[int, Difference]]:
+    """In each domain that has 64 options, the best other number and its lead."""
+    leads = {}
+    for domain, by_domain in runs.groupby("domain", sort=False):
+        returns = dict(iter(by_domain.groupby("n_options").mean_return))
+        returns.pop(0, None)
+        if 64 in returns:
+            ours = returns.pop(64)
+            best = max(returns, key=lambda n: float(returns[n].mean()))
+            lead = compare_means(returns[best], ours, len(returns))
+            leads[domain] = (best, lead)
+    return leads
 
 
-def _average_returns(data: Data) -> pd.Series:
+def _describe_leads(leads: Mapping[str, tuple[int, Difference]]) -> str:
+    """The best other numbers of options, as text."""
+    return list_items("{0} {1[0]} options {1[1]}", leads)
+
+
+def _average_returns(runs: Runs) -> pd.Series:
     """Mean return by domain and number of options."""
-    scenarios = data["runs"].groupby(["domain", "n_options"], sort=False)
-    return scenarios.mean_return.mean()
+    return runs.groupby(["domain", "n_options"], sort=False).mean_return.mean()
 
 
 def _tabulate_counts(values: pd.Series, head: str) -> pd.DataFrame:

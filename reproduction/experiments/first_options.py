@@ -5,7 +5,7 @@ The second PVF of the 4-room domain, a hill in one room and a valley in the oppo
 eigenvector, e1, has eigenvalue zero.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,19 +16,34 @@ import eigenoptions as eo
 from eigenoptions._types import FloatArray, IntegerArray
 from eigenoptions.discovery.methods.bottleneck import find_rooms
 from eigenoptions.plots import draw_policy, draw_values
-from reproduction.claims import Finding, claim, list_items, list_rows
+from reproduction.claims import Finding, Tests, claim, list_items, list_rows
 from reproduction.drawing import make_maps
 from reproduction.lab import Data, Job, Jobs, Results, stack_tables
+from reproduction.readings import (
+    COMBINATORIAL,
+    HIGH_DISCOUNT,
+    LOW_DISCOUNT,
+    MAIN,
+    STRICTER,
+    TOLERANCE,
+    WITHOUT_E1,
+)
 from reproduction.runs.options import (
     ANGLES,
+    BASIS_READINGS,
+    CHANGED_MAZES,
     MAZES,
+    OPTION_READINGS,
     describe_options,
     make_eigenoptions,
 )
 
 SECTION = "4.1"
 ORDER = 20
-QUICK = {"eigenvectors": 8}
+
+# Readings that change where the first options stop.
+READINGS = (COMBINATORIAL, LOW_DISCOUNT, HIGH_DISCOUNT, TOLERANCE, *BASIS_READINGS)
+QUICK = {"eigenvectors": 8, "readings": (COMBINATORIAL, *BASIS_READINGS)}
 CAPTION = "Red: the option stops."
 
 # Row and column.
@@ -39,43 +54,45 @@ DOORWAY = -1
 
 
 def list_jobs(
-    *, mazes: Sequence[str] = MAZES, eigenvectors: int = 16, gamma: float = 0.9
+    *,
+    mazes: Sequence[str] = MAZES,
+    eigenvectors: int = 16,
+    readings: Sequence[str] = READINGS,
 ) -> Jobs:
-    """Options of both signs of the first eigenvectors under two Laplacians."""
+    """Options of both signs of the first eigenvectors, also under other readings."""
     options = [
         Job(
             find_stops,
             {
                 "maze": maze,
-                "operator": operator,
-                "n": 2 * eigenvectors,
-                "gamma": gamma,
+                "options": {"n": 2 * eigenvectors, **OPTION_READINGS.get(reading, {})},
             },
-            {"domain": maze, "operator": operator},
+            {"domain": maze, "reading": reading},
         )
+        for reading in (MAIN, *readings)
         for maze in mazes
-        for operator in ("normalized", "combinatorial")
+        if maze in CHANGED_MAZES.get(reading, MAZES)
     ]
     return {
         "options": options,
         "cells": [Job(list_cells, {"maze": maze}) for maze in mazes],
-        "rooms": [Job(tell_rooms_apart, {})],
-        "turned": [
-            Job(compare_lengths, {"angle": angle, "gamma": gamma}) for angle in ANGLES
+        "rooms": [
+            Job(tell_rooms_apart, {"operator": operator}, {"reading": reading})
+            for reading, operator in (
+                (MAIN, "normalized"),
+                (COMBINATORIAL, "combinatorial"),
+            )
         ],
+        "turned": [Job(compare_lengths, {"angle": angle}) for angle in ANGLES],
     }
 
 
-def find_stops(*, maze: str, operator: str, n: int, gamma: float) -> Data:
+def find_stops(*, maze: str, options: Mapping[str, Any]) -> Data:
     """Describe the first options of a maze, and list the cells where they stop."""
-    mdp = eo.maze(maze)
-    options = make_eigenoptions(mdp, n, operator=operator, gamma=gamma)
+    found = make_eigenoptions(eo.maze(maze), **options)
     cells = list_cells(maze=maze)
-    stops = [
-        cells[option.termination].assign(operator=operator, option=option.label)
-        for option in options
-    ]
-    return {"options": describe_options(options), "stops": pd.concat(stops)}
+    stops = [cells[option.termination].assign(option=option.label) for option in found]
+    return {"options": describe_options(found), "stops": pd.concat(stops)}
 
 
 def list_cells(*, maze: str) -> pd.DataFrame:
@@ -86,11 +103,11 @@ def list_cells(*, maze: str) -> pd.DataFrame:
     return cells.assign(domain=maze, room=room)
 
 
-def tell_rooms_apart() -> dict[str, float]:
+def tell_rooms_apart(*, operator: str) -> dict[str, float]:
     """How well eigenvectors tell the rooms of the 4-room domain apart."""
     mdp = eo.maze("four-rooms")
     room, _ = find_rooms(mdp)
-    vectors = eo.spectrum(eo.graph(mdp), k=4).vectors
+    vectors = eo.spectrum(eo.graph(mdp), k=4, operator=operator).vectors
     return {
         "e2": classify_rooms(vectors[:, 1:2], room),
         "e2_to_e4": classify_rooms(vectors[:, 1:], room),
@@ -107,21 +124,23 @@ def classify_rooms(vectors: FloatArray, room: IntegerArray) -> float:
     return float(is_right.mean())
 
 
-def compare_lengths(*, angle: float, gamma: float) -> dict[str, float]:
+def compare_lengths(*, angle: float) -> dict[str, float]:
     """How much longer e2 runs than e4 in another basis of the open room."""
-    options = make_eigenoptions(eo.maze("open-room"), 8, angle=angle, gamma=gamma)
+    options = make_eigenoptions(eo.maze("open-room"), 8, angle=angle)
     ratio = options["e2+"].mean_length / options["e4+"].mean_length
     return {"angle": angle, "length_ratio": ratio}
 
 
 def tabulate_results(results: Results) -> Data:
     """Options and their stops, cells of the mazes, and what eigenvectors tell."""
-    options = [value["options"].assign(**names) for names, value in results["options"]]
+    tables = {}
+    for name in ("options", "stops"):
+        parts = [value[name].assign(**names) for names, value in results["options"]]
+        tables[name] = pd.concat(parts)
     return {
-        "options": pd.concat(options),
-        "stops": pd.concat([value["stops"] for _, value in results["options"]]),
+        **tables,
         "cells": stack_tables(results["cells"]),
-        "pvf": pd.DataFrame([row for _, row in results["rooms"]]),
+        "pvf": pd.DataFrame([{**names, **row} for names, row in results["rooms"]]),
         "bases": pd.DataFrame([row for _, row in results["turned"]]),
     }
 
@@ -153,14 +172,19 @@ def draw_figure(data: Data) -> Figure:
     section="3",
 )
 def distinguish_rooms(data: Data) -> Finding:
-    share = data["pvf"].iloc[0]
+    shares = data["pvf"].set_index("reading")
+    share = shares.loc[MAIN]
     return Finding(
-        tests=[share.e2 == 1, share.e2_to_e4 == 1],
+        tests=[share.e2_to_e4 == 1],
+        readings={
+            STRICTER: [share.e2 == 1],
+            COMBINATORIAL: [shares.e2_to_e4[COMBINATORIAL] == 1],
+        },
         measured=f"nearest room by the value of e2 alone: right for {share.e2:.0%} of "
         f"the states; by e2 to e4: {share.e2_to_e4:.0%}",
-        evidence="A state belongs to the room whose mean is nearest. Two tests: all "
-        "are right by the second PVF, which Figure 2 shows, and by the first three "
-        "together.",
+        evidence="A state belongs to the room whose mean is nearest. All must be right "
+        "by the first three PVFs together; the stricter reading is that the second "
+        "one, which Figure 2 shows, tells all rooms apart alone.",
     )
 
 
@@ -172,15 +196,20 @@ def distinguish_rooms(data: Data) -> Finding:
 )
 def reach_opposite_room(data: Data) -> Finding:
     rooms = _find_rooms(data, "four-rooms")
+
+    def judge(reading: str) -> Tests:
+        high, low = _find_second_stops(data, reading).values()
+        stops = high + low
+        reached = {rooms[cell] for cell in stops} - {DOORWAY}
+        is_opposite = not _share_doorway(rooms, reached)
+        return [len(stops) == 2 and len(reached) == 2 and is_opposite]
+
     (up, high), (down, low) = _find_second_stops(data).items()
-    stops = high + low
-    reached = {rooms[cell] for cell in stops} - {DOORWAY}
-    is_opposite = (
-        len(stops) == 2 and len(reached) == 2 and not _share_doorway(rooms, reached)
-    )
+    (is_opposite,) = judge(MAIN)
     words = "that share no doorway" if is_opposite else "next to each other"
     return Finding(
         tests=[is_opposite],
+        readings=_judge_readings(data, "four-rooms", judge),
         measured=f"{up} stops at {name_cells(high)} and {down} at {name_cells(low)}, "
         f"in rooms {words}",
         evidence="Opposite rooms share no doorway.",
@@ -198,10 +227,19 @@ def peak_at_centre(data: Data) -> Finding:
     own_room = [cell for cell, room in rooms.items() if room == rooms[corner]]
     centre = np.mean(own_room, axis=0)
 
+    def measure(reading: str) -> float:
+        high, _ = _find_second_stops(data, reading).values()
+        return max(float(np.abs(np.asarray(cell) - centre).sum()) for cell in high)
+
+    def judge(reading: str) -> Tests:
+        farthest = measure(reading)
+        return [farthest <= 1, farthest <= 3]
+
     (up, high), _ = _find_second_stops(data).items()
-    farthest = max(np.abs(np.asarray(cell) - centre).sum() for cell in high)
+    farthest = measure(MAIN)
     return Finding(
-        tests=[farthest <= 1, farthest <= 3],
+        tests=judge(MAIN),
+        readings=_judge_readings(data, "four-rooms", judge),
         measured=f"{up} stops at {name_cells(high)}, {farthest:g} steps from the "
         "centre of its room",
         evidence=f"The centre is the mean of the room's cells, ({centre[0]:g}, "
@@ -219,18 +257,19 @@ def peak_at_centre(data: Data) -> Finding:
 def terminate_in_corner(data: Data) -> Finding:
     rooms = _find_rooms(data, "four-rooms")
     _, corner, *_ = _find_corners(data, "four-rooms")
+
+    def judge(reading: str) -> Tests:
+        high, _ = _find_second_stops(data, reading).values()
+        farthest = max(_measure_distance(cell, corner) for cell in high)
+        is_in_room = len(high) == 1 and rooms[high[0]] == rooms[corner]
+        return [farthest == 0, is_in_room and farthest <= 2]
+
     (up, high), _ = _find_second_stops(data).items()
     farthest = max(_measure_distance(cell, corner) for cell in high)
-    is_near = len(high) == 1 and rooms[high[0]] == rooms[corner] and farthest <= 2
-
-    combinatorial = [
-        cell
-        for label in ("e2+", "e2-")
-        for cell in _find_stops(data, "four-rooms", label, "combinatorial")
-    ]
-    nearest = min(combinatorial, key=lambda cell: _measure_distance(cell, corner))
+    nearest, *_ = next(iter(_find_second_stops(data, COMBINATORIAL).values()))
     return Finding(
-        tests=[farthest == 0, is_near],
+        tests=judge(MAIN),
+        readings=_judge_readings(data, "four-rooms", judge),
         measured=f"{up} stops at {name_cells(high)}, {farthest} steps from the corner "
         f"{corner}",
         evidence="The caption of Figure 2. The normalized Laplacian weighs states by "
@@ -248,24 +287,31 @@ def terminate_in_corner(data: Data) -> Finding:
 )
 def go_to_corners(data: Data) -> Finding:
     labels = ("e2+", "e2-", "e3+", "e3-")
-    stops = {label: _find_stops(data, "open-room", label) for label in labels}
     corners = _find_corners(data, "open-room")
-    farthest = {}
-    for operator in ("normalized", "combinatorial"):
+
+    def measure(reading: str) -> int:
         distances = []
         for label in labels:
-            for cell in _find_stops(data, "open-room", label, operator):
+            for cell in _find_stops(data, "open-room", label, reading):
                 nearest = min(_measure_distance(cell, corner) for corner in corners)
                 distances.append(nearest)
-        farthest[operator] = max(distances)
+        return max(distances)
+
+    def judge(reading: str) -> Tests:
+        farthest = measure(reading)
+        return [farthest == 0, farthest <= 2]
+
+    stops = {label: _find_stops(data, "open-room", label) for label in labels}
     return Finding(
-        tests=[farthest["normalized"] == 0, farthest["normalized"] <= 2],
+        tests=judge(MAIN),
+        readings=_judge_readings(data, "open-room", judge),
         measured=list_items(
             "{} stops at {}", {label: name_cells(stops[label]) for label in labels}
         ),
-        evidence=f"They end at most {farthest['normalized']} steps from a corner with "
+        evidence=f"They end at most {measure(MAIN)} steps from a corner with "
         "the normalized Laplacian, which the paper uses, and "
-        f"{farthest['combinatorial']} with the combinatorial one. The grid is square, "
+        f"{measure(COMBINATORIAL)} with the combinatorial one. Two tests: they end in "
+        "corners, or at most two steps from one. The grid is square, "
         "so e2 and e3 have the same eigenvalue, and any basis of their plane is "
         "right. In another one they end in the middle of a wall.",
     )
@@ -278,11 +324,16 @@ def go_to_corners(data: Data) -> Finding:
     section="4.2",
 )
 def terminate_twice_as_often(data: Data) -> Finding:
-    stops, length = _compare_second_with_fourth(data, "normalized")
-    other_stops, other_length = _compare_second_with_fourth(data, "combinatorial")
+    def judge(reading: str) -> Tests:
+        ratios = _compare_second_with_fourth(data, reading)
+        return [abs(ratio - 2) < 0.2 for ratio in ratios]
+
+    stops, length = _compare_second_with_fourth(data, MAIN)
+    other_stops, other_length = _compare_second_with_fourth(data, COMBINATORIAL)
     turned = list_rows("{length_ratio:.3g} (turned by {angle} degrees)", data["bases"])
     return Finding(
-        tests=[abs(stops - 2) < 0.2, abs(length - 2) < 0.2],
+        tests=judge(MAIN),
+        readings=_judge_readings(data, "open-room", judge),
         measured=f"e4 stops in {stops:.3g} times as many states as e2, and e2 runs "
         f"{length:.3g} times as long as e4 on average",
         evidence="Lengths are means over the states where an option may start. With "
@@ -301,18 +352,22 @@ def terminate_twice_as_often(data: Data) -> Finding:
     "We discover meaningful options, such as walking down a corridor.",
 )
 def walk_down_corridor(data: Data) -> Finding:
-    stops = {label: _find_stops(data, "i-maze", label) for label in ("e2+", "e2-")}
-    rows = {}
-    for label, cells in stops.items():
-        rows[label] = {row for row, _ in cells}
-    lengths = _select(data["options"], "i-maze").mean_length
     maze_rows = data["cells"][data["cells"].domain == "i-maze"].row
     bars = {maze_rows.min(), maze_rows.max()}
 
-    ends_in_one_bar = len(rows["e2+"]) == 1 and len(rows["e2-"]) == 1
-    ends_in_both_bars = rows["e2+"] | rows["e2-"] == bars
+    def judge(reading: str) -> Tests:
+        up, down = (
+            {row for row, _ in _find_stops(data, "i-maze", label, reading)}
+            for label in ("e2+", "e2-")
+        )
+        ends_in_one_bar = len(up) == 1 and len(down) == 1
+        return [ends_in_one_bar and up | down == bars]
+
+    stops = {label: _find_stops(data, "i-maze", label) for label in ("e2+", "e2-")}
+    lengths = _select(data["options"], "i-maze").mean_length
     return Finding(
-        tests=[ends_in_one_bar and ends_in_both_bars],
+        tests=judge(MAIN),
+        readings=_judge_readings(data, "i-maze", judge),
         measured=f"e2+ stops at {name_cells(stops['e2+'])} and e2- at "
         f"{name_cells(stops['e2-'])}, after {lengths['e2+']:.2f} and "
         f"{lengths['e2-']:.2f} steps on average",
@@ -330,17 +385,27 @@ def walk_down_corridor(data: Data) -> Finding:
     "eigenoption is the first to terminate at the entrance of a doorway).",
 )
 def discover_doorway_fifth(data: Data) -> Finding:
-    number, first = _find_first_entrance(data, "normalized")
-    _, other_first = _find_first_entrance(data, "combinatorial")
+    def judge(reading: str) -> Tests:
+        number, _ = _find_first_entrance(data, reading)
+        return [number == 5]
+
+    _, first = _find_first_entrance(data, MAIN)
+    number, with_direction = _find_first_entrance(data, MAIN, skip_zero=True)
     doorways = _list_doorways(_find_rooms(data, "four-rooms"))
     return Finding(
-        tests=[number == 5],
-        measured=f"eigenvalue zero aside, the first is {first}",
+        tests=judge(MAIN),
+        readings={
+            **_judge_readings(data, "four-rooms", judge),
+            WITHOUT_E1: [number == 5],
+        },
+        measured=f"the first is {first}; eigenvalue zero aside, {with_direction}",
         evidence=f"The doorways are {name_cells(doorways)}; an entrance is a doorway "
-        "or a cell beside one, and either sign counts. With the combinatorial "
-        f"Laplacian the first is {other_first}. The eigenvector of eigenvalue zero, "
-        "which the paper counts, has no direction: it follows the degree of the "
-        "states.",
+        "or a cell beside one, and either sign counts. The paper counts e1, the "
+        "eigenvector of eigenvalue zero: e5 is the fifth only with it. It follows the "
+        "degree of the states, so that one of its signs stops at all doorways, and the "
+        "other in all cells with four neighbours, some of them beside doorways.",
+        lesson="It holds if e1 is left out, which has no direction but counts as the "
+        "first of the five.",
     )
 
 
@@ -353,16 +418,22 @@ def lead_to_rooms(data: Data) -> Finding:
     rooms = _find_rooms(data, "four-rooms")
     words = {room: f"room {room + 1}" for room in rooms.values()}
     words[DOORWAY] = "a doorway"
+    labels = ("e2+", "e2-", "e3+", "e3-", "e4+", "e4-")
 
-    tests = []
+    def find_reached(label: str, reading: str = MAIN) -> set[int]:
+        stops = _find_stops(data, "four-rooms", label, reading)
+        return {rooms[cell] for cell in stops}
+
+    def judge(reading: str) -> Tests:
+        return [DOORWAY not in find_reached(label, reading) for label in labels]
+
     names = {}
-    for label in ("e2+", "e2-", "e3+", "e3-", "e4+", "e4-"):
-        stops = _find_stops(data, "four-rooms", label)
-        reached = {rooms[cell] for cell in stops}
-        tests.append(DOORWAY not in reached)
-        names[label] = " and ".join(words[room] for room in sorted(reached))
+    for label in labels:
+        reached = sorted(find_reached(label))
+        names[label] = " and ".join(words[room] for room in reached)
     return Finding(
-        tests=tests,
+        tests=judge(MAIN),
+        readings=_judge_readings(data, "four-rooms", judge),
         measured=list_items("{} stops in {}", names),
         evidence="Every run must end inside a room, none in a doorway; an option may "
         "have an end in each of two rooms.",
@@ -372,31 +443,41 @@ def lead_to_rooms(data: Data) -> Finding:
 # What the tables say about options and cells
 
 
-def _select(
-    table: pd.DataFrame, domain: str, operator: str = "normalized"
-) -> pd.DataFrame:
-    """Rows of a domain and a Laplacian, by option."""
-    is_chosen = (table.domain == domain) & (table.operator == operator)
+def _judge_readings(
+    data: Data, domain: str, judge: Callable[[str], Tests]
+) -> dict[str, Tests]:
+    """The tests under each other reading that changes the options of a domain."""
+    options = data["options"]
+    readings = options[options.domain == domain].reading.unique()
+    return {reading: judge(reading) for reading in readings if reading != MAIN}
+
+
+def _select(table: pd.DataFrame, domain: str, reading: str = MAIN) -> pd.DataFrame:
+    """Rows of a domain and a reading, by option."""
+    is_chosen = (table.domain == domain) & (table.reading == reading)
     return table[is_chosen].set_index("option")
 
 
 def _find_stops(
-    data: Data, domain: str, option: str, operator: str = "normalized"
+    data: Data, domain: str, option: str, reading: str = MAIN
 ) -> list[Cell]:
     """Cells where an option terminates."""
-    stops = _select(data["stops"], domain, operator)
+    stops = _select(data["stops"], domain, reading)
     cells = stops[stops.index == option][["row", "column"]]
     return list(cells.itertuples(index=False, name=None))
 
 
-def _find_second_stops(data: Data) -> dict[str, list[Cell]]:
+def _find_second_stops(data: Data, reading: str = MAIN) -> dict[str, list[Cell]]:
     """Where e2+ and e2- stop in the 4-room domain.
 
     The sign that stops nearer to the top right corner, of which the paper speaks, comes
     first: the sign of an eigenvector is a matter of choice.
     """
     _, corner, *_ = _find_corners(data, "four-rooms")
-    stops = {label: _find_stops(data, "four-rooms", label) for label in ("e2+", "e2-")}
+    stops = {
+        label: _find_stops(data, "four-rooms", label, reading)
+        for label in ("e2+", "e2-")
+    }
 
     def measure_way(label: str) -> int:
         return min(_measure_distance(cell, corner) for cell in stops[label])
@@ -404,33 +485,42 @@ def _find_second_stops(data: Data) -> dict[str, list[Cell]]:
     return {label: stops[label] for label in sorted(stops, key=measure_way)}
 
 
-def _compare_second_with_fourth(data: Data, operator: str) -> tuple[float, float]:
+def _compare_second_with_fourth(data: Data, reading: str) -> tuple[float, float]:
     """How many more states e4 stops in than e2, and how much longer e2 runs."""
-    options = _select(data["options"], "open-room", operator)
+    options = _select(data["options"], "open-room", reading)
     e2 = options.loc["e2+"]
     e4 = options.loc["e4+"]
     return e4.n_stops / e2.n_stops, e2.mean_length / e4.mean_length
 
 
-def _find_first_entrance(data: Data, operator: str) -> tuple[int, str]:
+def _find_first_entrance(
+    data: Data, reading: str, *, skip_zero: bool = False
+) -> tuple[int, str]:
     """The first eigenvector with an option that stops at a doorway or beside one.
 
     The result is its number, 0 if there is none, and its options as text.
     """
     doorways = _list_doorways(_find_rooms(data, "four-rooms"))
-    labels = _select(data["options"], "four-rooms", operator).index
-    entrances: dict[int, list[str]] = {}
+    labels = _select(data["options"], "four-rooms", reading).index
+    entrances: dict[int, dict[str, list[Cell]]] = {}
     for i, label in enumerate(labels):
-        for cell in _find_stops(data, "four-rooms", label, operator):
+        number = i // 2 + 1
+        for cell in _find_stops(data, "four-rooms", label, reading):
             distance = min(_measure_distance(cell, door) for door in doorways)
-            # The first two options have eigenvalue zero.
-            if i > 1 and distance <= 1:
-                entrances.setdefault(i // 2 + 1, []).append(f"{label} at {cell}")
+            if distance <= 1 and not (skip_zero and number == 1):
+                of_label = entrances.setdefault(number, {})
+                of_label.setdefault(label, []).append(cell)
 
     if not entrances:
         return 0, "none examined"
     number = min(entrances)
-    return number, ", ".join(entrances[number])
+    words = []
+    for label, cells in entrances[number].items():
+        place = str(cells[0])
+        if len(cells) > 1:
+            place = f"{len(cells)} cells"
+        words.append(f"{label} at {place}")
+    return number, ", ".join(words)
 
 
 def _find_rooms(data: Data, domain: str) -> dict[Cell, int]:

@@ -19,7 +19,8 @@ from eigenoptions.spectra import laplacian
 from reproduction.claims import Finding, claim, list_rows
 from reproduction.drawing import add_legend, draw_lines, make_graphs
 from reproduction.lab import Data, Job, Jobs, Results, stack_tables
-from reproduction.runs.options import MAZES
+from reproduction.readings import RANDOM_BASES
+from reproduction.runs.options import MAZES, SEEDS, draw_basis
 
 SECTION = "5.1"
 ORDER = 130
@@ -72,14 +73,21 @@ def make_incidence(
 
 
 def find_options(
-    mdp: MDP, n: int, gamma: float, weights: str = "incidence"
+    mdp: MDP,
+    n: int,
+    gamma: float,
+    weights: str = "incidence",
+    basis: int | None = None,
 ) -> OptionSet:
     """Options of the smallest singular values of T, after those of eigenvalue zero.
 
-    T'T / 2 is the Laplacian of the graph with these weights.
+    T'T / 2 is the Laplacian of the graph with these weights. `basis` is the seed of a
+    random basis of its repeated eigenvalues.
     """
     graph = eo.graph(mdp, weights=weights)
     spectrum = eo.spectrum(graph, operator="combinatorial")
+    if basis is not None:
+        spectrum = draw_basis(spectrum, basis)
     purposes = eo.eigenpurposes(spectrum, skip_zero=False)
     return eo.solve(mdp, purposes[: n + 2], gamma)
 
@@ -97,9 +105,11 @@ def compare_with_laplacian(*, maze: str, n: int, gamma: float) -> dict[str, Any]
     V = Vt.T
     residual = L @ V - V * values
 
-    sampled = find_options(mdp, n, gamma)
     exact = find_options(mdp, n, gamma, weights="adjacency")
-    is_same = (sampled.policy == exact.policy).all(axis=1)
+    n_same = {}
+    for reading, seed in {"same_options": None, **SEEDS}.items():
+        sampled = find_options(mdp, n, gamma, basis=seed)
+        n_same[reading] = (sampled.policy == exact.policy).all(axis=1).sum()
     return {
         "domain": maze,
         "states": mdp.n_states,
@@ -108,7 +118,7 @@ def compare_with_laplacian(*, maze: str, n: int, gamma: float) -> dict[str, Any]
         "lemma_error": np.abs(T.T @ T - 2 * L).max(),
         "residual": np.abs(residual).max(),
         "options": len(exact),
-        "same_options": is_same.sum(),
+        **n_same,
         "repeated": (np.diff(np.linalg.eigvalsh(L)) < 1e-9).sum(),
     }
 
@@ -234,10 +244,13 @@ def discover_same_options(data: Data) -> Finding:
     exact = data["exact"]
     return Finding(
         tests=list(exact.same_options == exact.options),
+        readings={
+            reading: list(exact[reading] == exact.options) for reading in RANDOM_BASES
+        },
         measured=list_rows("{domain}: {same_options} of {options} options", exact),
         evidence="Policies must be equal in every state. For a repeated eigenvalue "
         f"(the open room has {exact.repeated.max()}) both sides need the same rule to "
-        "choose a basis.",
+        "choose a basis: with a random one for T they have other options.",
     )
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import eigenoptions as eo
 from eigenoptions import MDP, Purpose
 from eigenoptions._types import FloatArray
-from reproduction.claims import Finding, claim
+from reproduction.claims import Finding, claim, demonstration
 from reproduction.drawing import add_legend, draw_lines, make_graphs
 from reproduction.lab import Data, Job, Jobs, Results, get_tables
 
@@ -227,7 +227,7 @@ def terminate_in_any_mdp(data: Data) -> Finding:
     )
 
 
-@claim(
+@demonstration(
     "theorem-3.1-linear",
     "This result is applicable in both the tabular and linear function approximation "
     "case.",
@@ -263,7 +263,7 @@ def bound_norm_of_inverse(data: Data) -> Finding:
     )
 
 
-@claim(
+@demonstration(
     "lemma-3.2",
     "Lemma 3.2: the infinity norm of the inverse of I - gamma T, times T, is at most "
     "1 / (1 - gamma).",

@@ -5,7 +5,7 @@ options and with primitive actions, for different start (S) and goal (G) states,
 and far from doorways.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,17 +16,40 @@ from scipy.sparse.csgraph import shortest_path
 import eigenoptions as eo
 from eigenoptions.discovery.methods.bottleneck import find_rooms
 from eigenoptions.plots import draw_maze
-from reproduction.claims import Finding, at_least, claim
+from reproduction.claims import Finding, Tests, at_least, claim, move_limit
 from reproduction.drawing import add_legend, draw_learning, make_graphs
 from reproduction.lab import Data, Job, Jobs, Results
+from reproduction.readings import (
+    BOTTLENECKS,
+    COMBINATORIAL,
+    FINAL,
+    HIGH_DISCOUNT,
+    LOW_DISCOUNT,
+    MAIN,
+    OTHER_MARGIN,
+    PUBLISHED_LEARNER,
+    STRICTER,
+    TOLERANCE,
+    WITHOUT_E1,
+)
 from reproduction.runs.learning import (
     Learner,
     list_learning_jobs,
     stack_curves,
     stack_runs,
 )
-from reproduction.runs.options import make_eigenoptions
-from reproduction.statistics import compare_means
+from reproduction.runs.options import (
+    OPTION_READINGS,
+    load_authors_table,
+    make_eigenoptions,
+)
+from reproduction.runs.published import learn_in_two_steps
+from reproduction.statistics import (
+    Difference,
+    IsBetter,
+    compare_means,
+    is_better_beyond_noise,
+)
 from reproduction.thresholds import ALMOST_ALL, MARGIN, NEAR
 
 SECTION = "Appendix D"
@@ -43,7 +66,17 @@ PAIRS = (
     ((11, 1), (6, 9)),
     ((1, 11), (7, 2)),
 )
-QUICK = {"pairs": PAIRS[2:4], "runs": 4, "episodes": 20}
+
+# Readings that change the first 64 options of the 4-room domain.
+READINGS = (WITHOUT_E1, COMBINATORIAL, LOW_DISCOUNT, HIGH_DISCOUNT, TOLERANCE)
+QUICK = {
+    "pairs": PAIRS[2:4],
+    "runs": 4,
+    "swap_runs": 4,
+    "reading_runs": 4,
+    "episodes": 20,
+    "readings": READINGS[:1],
+}
 
 EIGEN = "eigenoptions"
 BOTTLENECK = "bottleneck options"
@@ -55,33 +88,88 @@ def list_jobs(
     pairs: Sequence[tuple[Cell, Cell]] = PAIRS,
     options: int = 64,
     runs: int = 100,
+    swap_runs: int = 400,
+    reading_runs: int = 200,
     episodes: int = 250,
+    readings: Sequence[str] = READINGS,
     seed: int = 2017,
 ) -> Jobs:
-    """Learning of three agents in each task."""
+    """Learning of three agents in each task, also under other readings.
+
+    Tasks and their swaps are compared with `swap_runs` further runs of eigenoptions.
+    """
     tasks = list_tasks(pairs=pairs)
     agents: dict[str, dict[str, Any]] = {
         EIGEN: {"n": options},
         BOTTLENECK: {"method": "bottleneck"},
         PRIMITIVE: {"n": 0},
     }
+
+    def list_learners(
+        settings: Mapping[str, Any], agent: str, **columns: Any
+    ) -> list[Learner]:
+        return [
+            Learner(
+                "four-rooms",
+                settings,
+                {"task": task.task, "agent": agent, **columns},
+                start=task.start,
+                goal=task.goal,
+            )
+            for task in tasks.itertuples()
+        ]
+
+    def list_agents(learners: Sequence[Learner], runs: int, seed: int) -> list[Job]:
+        return list_learning_jobs(learners, runs=runs, episodes=episodes, seed=seed)
+
     learners = [
-        Learner(
-            "four-rooms",
-            settings,
-            {"task": task.task, "agent": agent},
-            start=task.start,
-            goal=task.goal,
+        learner
+        for agent, settings in agents.items()
+        for learner in list_learners(settings, agent)
+    ]
+    others = [
+        learner
+        for reading in readings
+        for learner in list_learners(
+            {"n": options, **OPTION_READINGS[reading]}, EIGEN, reading=reading
+        )
+    ]
+    # By the labels of the published program, half as many options.
+    agents[EIGEN] = {"n": options // 2}
+    published = [
+        Job(
+            learn_in_two_steps,
+            {
+                "maze": "four-rooms",
+                "options": settings,
+                "runs": reading_runs,
+                "episodes": episodes,
+                "seed": seed,
+                "start": task.start,
+                "goal": task.goal,
+            },
+            {
+                "domain": "four-rooms",
+                "task": task.task,
+                "agent": agent,
+                "reading": PUBLISHED_LEARNER,
+            },
         )
         for task in tasks.itertuples()
         for agent, settings in agents.items()
     ]
+    ends = {MAIN: {}} | {reading: OPTION_READINGS[reading] for reading in readings}
     return {
         "tasks": [Job(list_tasks, {"pairs": pairs})],
-        "ends": [Job(count_ends, {"n": options})],
-        "learning": list_learning_jobs(
-            learners, runs=runs, episodes=episodes, seed=seed
+        "ends": [
+            Job(count_ends, {"n": options, "settings": settings}, {"reading": reading})
+            for reading, settings in ends.items()
+        ],
+        "learning": list_agents(learners, runs, seed),
+        "swapped": list_agents(
+            list_learners({"n": options}, EIGEN), swap_runs, seed + 1
         ),
+        "readings": list_agents(others, reading_runs, seed + 2) + published,
     }
 
 
@@ -107,21 +195,29 @@ def list_tasks(*, pairs: Sequence[tuple[Cell, Cell]]) -> pd.DataFrame:
     return tasks.assign(goal_to_doorway=to_doorway[tasks.goal])
 
 
-def count_ends(*, n: int) -> dict[str, int]:
-    """How many states of the 4-room domain are the end of some option."""
+def count_ends(*, n: int, settings: Mapping[str, Any]) -> dict[str, int]:
+    """How many states of the 4-room domain are the end of an option, or beside one."""
     mdp = eo.maze("four-rooms")
-    options = make_eigenoptions(mdp, n)
+    options = make_eigenoptions(mdp, n, **settings)
     is_end = options.termination.any(axis=0)
-    return {"states": mdp.n_states, "ends_of_options": int(is_end.sum())}
+    is_beside = is_end | (eo.graph(mdp) @ is_end > 0)
+    return {
+        "states": mdp.n_states,
+        "ends_of_options": int(is_end.sum()),
+        "ends_or_beside": int(is_beside.sum()),
+    }
 
 
 def tabulate_results(results: Results) -> Data:
     """Tasks, ends of the options, and runs and curves of all agents."""
     return {
         "tasks": results["tasks"][0].value,
-        "ends": pd.DataFrame([row for _, row in results["ends"]]),
+        "ends": pd.DataFrame([{**names, **row} for names, row in results["ends"]]),
         "runs": stack_runs(results["learning"]),
         "curves": stack_curves(results["learning"]),
+        "swapped": stack_runs(results["swapped"]),
+        "readings": stack_runs(results["readings"]),
+        "authors": load_authors_table("learning"),
     }
 
 
@@ -144,7 +240,7 @@ def draw_figure(data: Data) -> Figure:
 
 def write_headline(data: Data) -> tuple[str, str]:
     """In how many tasks eigenoptions learn faster than primitive actions."""
-    gains = _compare_agents(data, EIGEN, PRIMITIVE)
+    gains = _compare_agents(data["runs"], EIGEN, PRIMITIVE)
     n_better = sum(gain.better for gain in gains)
     words = (
         "tasks are learned faster with the same 64 eigenoptions than with primitive "
@@ -160,11 +256,19 @@ def write_headline(data: Data) -> tuple[str, str]:
     section="1",
 )
 def hinder_performance(data: Data) -> Finding:
-    gains = _compare_agents(data, BOTTLENECK, PRIMITIVE)
-    losses = _compare_agents(data, PRIMITIVE, BOTTLENECK)
-    hinders = [loss.above() for loss in losses]
+    def judge(runs: Runs, is_worse: IsBetter = Difference.above) -> Tests:
+        losses = _compare_agents(runs, PRIMITIVE, BOTTLENECK)
+        hinders = [is_worse(loss) for loss in losses]
+        n_tasks = len(losses)
+        return [at_least(hinders, n_tasks), at_least(hinders, n_tasks // 2 + 1)]
+
+    gains = _compare_agents(data["runs"], BOTTLENECK, PRIMITIVE)
     return Finding(
-        tests=[at_least(hinders, len(gains)), at_least(hinders, len(gains) // 2 + 1)],
+        tests=judge(data["runs"]),
+        readings={
+            OTHER_MARGIN: judge(data["runs"], is_better_beyond_noise),
+            **_judge_readings(data, judge, agent=BOTTLENECK),
+        },
         measured=f"bottleneck options learn {_count_tasks(gains)}",
         evidence="Four bottleneck options against primitive actions. Two tests: worse "
         "in every task, worse in most.",
@@ -181,22 +285,35 @@ def hinder_performance(data: Data) -> Finding:
     "performance of our algorithm.",
 )
 def have_no_effect_when_swapped(data: Data) -> Finding:
-    runs = data["runs"][data["runs"].agent == EIGEN]
-    returns = dict(iter(runs.groupby("task").mean_return))
-    first_tasks = list(returns)[::2]
-    differences = [
-        compare_means(returns[task], returns[task + 1], len(first_tasks))
-        for task in first_tasks
-    ]
+    def compare(runs: Runs) -> list[Difference]:
+        own = runs[runs.agent == EIGEN]
+        returns = dict(iter(own.groupby("task").mean_return))
+        first_tasks = list(returns)[::2]
+        return [
+            compare_means(returns[task], returns[task + 1], len(first_tasks))
+            for task in first_tasks
+        ]
+
+    def judge(runs: Runs) -> Tests:
+        return [difference.equal() for difference in compare(runs)]
+
+    differences = compare(data["swapped"])
     largest = max(abs(difference.mean) for difference in differences)
     is_same = [difference.equal() for difference in differences]
+    is_within_noise = [
+        not difference.better and not difference.worse for difference in differences
+    ]
     return Finding(
         tests=is_same,
+        readings={
+            **_judge_readings(data | {"runs": data["swapped"]}, judge, agent=EIGEN),
+            OTHER_MARGIN: is_within_noise,
+        },
         measured=f"the largest difference is {largest:.3f}; {is_same.count(True)} of "
         f"{len(is_same)} pairs are equal within {MARGIN:g}",
         evidence="The interval of the difference of the mean return must lie within "
-        f"±{MARGIN:g}. The paper shows its tasks as pictures only; these five pairs "
-        "and their swaps are ours.",
+        f"±{MARGIN:g}; {data['swapped'].run.nunique()} runs of each task. The paper "
+        "shows its tasks as pictures only; these five pairs and their swaps are ours.",
     )
 
 
@@ -206,13 +323,29 @@ def have_no_effect_when_swapped(data: Data) -> Finding:
     "equipped only with primitive actions.",
 )
 def outperform_primitive_actions(data: Data) -> Finding:
-    gains = _compare_agents(data, EIGEN, PRIMITIVE)
-    better = [gain.above() for gain in gains]
-    return Finding(
-        tests=[
-            at_least(better, ALMOST_ALL * len(gains)),
+    def judge(
+        runs: Runs,
+        is_better: IsBetter = Difference.above,
+        almost_all: float = ALMOST_ALL,
+    ) -> Tests:
+        gains = _compare_agents(runs, EIGEN, PRIMITIVE)
+        better = [is_better(gain) for gain in gains]
+        return [
+            at_least(better, almost_all * len(gains)),
             at_least(better, len(gains) // 2 + 1),
-        ],
+        ]
+
+    def move(limit: float) -> Tests:
+        return judge(data["runs"], almost_all=limit)
+
+    gains = _compare_agents(data["runs"], EIGEN, PRIMITIVE)
+    return Finding(
+        tests=judge(data["runs"]),
+        readings={
+            OTHER_MARGIN: judge(data["runs"], is_better_beyond_noise),
+            **_judge_readings(data, judge, agent=EIGEN),
+            **move_limit("ALMOST_ALL", move),
+        },
         measured=_count_tasks(gains),
         evidence=f"Almost all: at least {ALMOST_ALL:.0%}; partly if more than half.",
         table=_tabulate_tasks(gains, "eigenoptions minus primitive"),
@@ -225,13 +358,21 @@ def outperform_primitive_actions(data: Data) -> Finding:
     "the state space.",
 )
 def leave_out_regions(data: Data) -> Finding:
-    (ends,) = data["ends"].itertuples()
+    ends = data["ends"].set_index("reading")
     n_left_out = ends.states - ends.ends_of_options
+    n_regions = ends.states - ends.ends_or_beside
+    tests = {
+        reading: [n_left_out[reading] > 0, n_regions[reading] > 0]
+        for reading in ends.index
+    }
     return Finding(
-        tests=[n_left_out > 0],
-        measured=f"{n_left_out} of {ends.states} states are the end of none of the 64 "
-        "options",
-        evidence="Ends of the options of both signs of the first 32 eigenvectors.",
+        tests=tests.pop(MAIN),
+        readings=tests,
+        measured=f"{n_left_out[MAIN]} of {ends.states[MAIN]} states are the end of "
+        f"none of the 64 options; {n_regions[MAIN]} of them have no end beside them, "
+        "either",
+        evidence="Ends of the options of both signs of the first 32 eigenvectors. Two "
+        "tests: some state is left out, and some region, a state with its neighbours.",
     )
 
 
@@ -242,9 +383,19 @@ def leave_out_regions(data: Data) -> Finding:
     "doorways.",
 )
 def outperform_bottlenecks_far_from_doorways(data: Data) -> Finding:
-    far, _ = _compare_with_bottlenecks(data)
+    def judge(runs: Runs, near: float = NEAR) -> Tests:
+        far, _ = _compare_with_bottlenecks(data["tasks"], runs, near)
+        return [gain.above() for gain in far]
+
+    runs = data["runs"]
+    far, _ = _compare_with_bottlenecks(data["tasks"], runs)
     return Finding(
-        tests=[gain.above() for gain in far],
+        tests=judge(runs),
+        readings={
+            OTHER_MARGIN: [gain.better for gain in far],
+            **_judge_readings(data, judge),
+            STRICTER: judge(runs, near=0),
+        },
         measured=_count_tasks(far),
         evidence=f"Far: more than {NEAR} step from a doorway.",
         table=_tabulate_tasks(far, "eigenoptions minus bottleneck"),
@@ -257,11 +408,16 @@ def outperform_bottlenecks_far_from_doorways(data: Data) -> Finding:
     "leading to doorways are more competitive.",
 )
 def compete_near_doorways(data: Data) -> Finding:
-    far, near = _compare_with_bottlenecks(data)
-    lead_far = np.mean([gain.mean for gain in far])
-    lead_near = np.mean([gain.mean for gain in near])
+    def judge(runs: Runs) -> Tests:
+        far, near = _compare_with_bottlenecks(data["tasks"], runs)
+        return [_average_lead(near) < _average_lead(far)]
+
+    far, near = _compare_with_bottlenecks(data["tasks"], data["runs"])
+    lead_far = _average_lead(far)
+    lead_near = _average_lead(near)
     return Finding(
-        tests=[lead_near < lead_far],
+        tests=judge(data["runs"]),
+        readings=_judge_readings(data, judge),
         measured=f"eigenoptions lead by {lead_far:+.3f} on average where the goal is "
         f"far from doorways and by {lead_near:+.3f} where it is beside one",
         evidence="Mean return with eigenoptions minus that with bottleneck options, "
@@ -270,16 +426,43 @@ def compete_near_doorways(data: Data) -> Finding:
     )
 
 
+# Runs of all agents in all tasks: a row per run.
+Runs = pd.DataFrame
+
+
+def _judge_readings(
+    data: Data, judge: Callable[[Runs], Tests], agent: str | None = None
+) -> dict[str, Tests]:
+    """The tests under other measures, options and learners.
+
+    Readings that change the options of another agent than `agent` are left out; None
+    stands for all agents.
+    """
+    runs = data["runs"]
+    tests = {FINAL: judge(runs.assign(mean_return=runs.late_return))}
+    theirs = data["authors"].assign(reading=BOTTLENECKS)
+    for reading, changed in pd.concat([data["readings"], theirs]).groupby(
+        "reading", sort=False
+    ):
+        agents = set(changed.agent)
+        if agent is None or agent in agents:
+            is_changed = runs.agent.isin(agents)
+            tests[reading] = judge(pd.concat([runs[~is_changed], changed]))
+    return tests
+
+
 def _compare_agents(
-    data: Data, agent: str, other: str, tasks: Sequence[int] | None = None
+    runs: Runs, agent: str, other: str, tasks: Sequence[int] | None = None
 ) -> pd.Series:
     """Difference of the mean returns of two agents in each task.
 
     The tasks, all by default, are judged together.
     """
+    returns = dict(iter(runs.groupby(["agent", "task"]).mean_return))
     if tasks is None:
-        tasks = data["tasks"].task
-    returns = data["runs"].set_index(["agent", "task"]).sort_index().mean_return
+        of_agent = {task for name, task in returns if name == agent}
+        tasks = sorted(task for name, task in returns if name == other)
+        tasks = [task for task in tasks if task in of_agent]
     differences = [
         compare_means(returns[agent, task], returns[other, task], len(tasks))
         for task in tasks
@@ -287,14 +470,19 @@ def _compare_agents(
     return pd.Series(differences, index=tasks, dtype=object)
 
 
-def _compare_with_bottlenecks(data: Data) -> tuple[pd.Series, pd.Series]:
+def _compare_with_bottlenecks(
+    tasks: pd.DataFrame, runs: Runs, near: float = NEAR
+) -> tuple[pd.Series, pd.Series]:
     """Eigenoptions against bottleneck options, far from doorways and near to them."""
-    distances = data["tasks"].set_index("task").goal_to_doorway
-    far_tasks = distances.index[distances > NEAR]
-    near_tasks = distances.index[distances <= NEAR]
-    far = _compare_agents(data, EIGEN, BOTTLENECK, far_tasks)
-    near = _compare_agents(data, EIGEN, BOTTLENECK, near_tasks)
-    return far, near
+    is_far = tasks.goal_to_doorway > near
+    far = _compare_agents(runs, EIGEN, BOTTLENECK, list(tasks.task[is_far]))
+    close = _compare_agents(runs, EIGEN, BOTTLENECK, list(tasks.task[~is_far]))
+    return far, close
+
+
+def _average_lead(differences: pd.Series) -> float:
+    """The mean of differences over tasks."""
+    return float(np.mean([difference.mean for difference in differences]))
 
 
 def _count_tasks(differences: pd.Series) -> str:

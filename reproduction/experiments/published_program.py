@@ -11,21 +11,15 @@ that description.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from numba import njit
-from numpy.typing import NDArray
 
-import eigenoptions as eo
-from eigenoptions._types import FloatArray
 from reproduction.drawing import add_legend, draw_lines, make_graphs
 from reproduction.experiment import Block
-from reproduction.lab import Data, Job, Jobs, Results
+from reproduction.lab import Data, Jobs, Results
 from reproduction.runs.learning import EPISODES
-from reproduction.runs.options import make_options
+from reproduction.runs.published import PUBLISHED_COUNTS, list_published_jobs
 from reproduction.statistics import compare_means
 
 SECTION = "4.3"
@@ -33,161 +27,23 @@ ORDER = 160
 QUICK = {"episodes": {"i-maze": 30}, "options": [0, 1, 4, 32], "runs": 4}
 OURS = True
 
-# Numbers of states, actions and options.
-Numbers = NDArray[np.int64]
-
 
 def list_jobs(
     *,
     episodes: Mapping[str, int] = EPISODES,
-    options: Sequence[int] = (0, 1, 2, 4, 32, 64, 128),
+    options: Sequence[int] = PUBLISHED_COUNTS,
     runs: int = 300,
     seed: int = 2020,
 ) -> Jobs:
     """Mean returns by label; options that run to their end are in Figure 7."""
-    jobs = []
-    for maze in episodes:
-        n_eigenoptions = 2 * eo.maze(maze).n_states
-        for n in options:
-            arguments = {
-                "maze": maze,
-                "options": {"n": min(n, n_eigenoptions)},
-                "runs": runs,
-                "episodes": episodes[maze],
-                "seed": seed,
-            }
-            jobs.append(
-                Job(learn_in_two_steps, arguments, {"domain": maze, "label": 2 * n})
-            )
+    jobs = list_published_jobs(episodes=episodes, options=options, runs=runs, seed=seed)
     return {"runs": jobs}
-
-
-def learn_in_two_steps(
-    *, maze: str, options: Mapping[str, Any], runs: int, episodes: int, seed: int
-) -> FloatArray:
-    """``(runs,)`` mean returns of Q-learning with options that last two steps."""
-    mdp = eo.maze(maze)
-    found = make_options(mdp, **options)
-    policy = np.empty((0, mdp.n_states), dtype=np.int64)
-    if found is not None:
-        policy = found.policy.astype(np.int64)
-
-    # available[s]: the options that may start in s, those that may not at the end.
-    available = np.argsort(policy < 0, axis=0, kind="stable").T
-    returns: FloatArray = simulate_learning(
-        np.asarray(mdp.successors, dtype=np.int64),
-        policy,
-        available,
-        (policy >= 0).sum(axis=0),
-        (mdp.start, mdp.goal),
-        runs,
-        episodes,
-        np.random.default_rng(seed),
-    )
-    return returns
-
-
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def simulate_learning(
-    successors: Numbers,
-    policy: Numbers,
-    available: Numbers,
-    n_available: Numbers,
-    task: tuple[int, int],
-    runs: int,
-    episodes: int,
-    rng: np.random.Generator,
-    alpha: float = 0.1,
-    gamma: float = 0.9,
-    epsilon: float = 0.01,
-    max_steps: int = 100,
-) -> FloatArray:
-    """Mean return of the greedy evaluations that follow each episode, for each run.
-
-    Parameters
-    ----------
-    successors : array, shape (S, A)
-        Where actions lead.
-    policy : array, shape (n, S)
-        Actions of the options.
-    available : array, shape (S, n)
-        In each state, the options that may start there come first.
-    n_available : array, shape (S,)
-        How many these are.
-    task : tuple of int
-        Start and goal.
-    runs, episodes : int
-        How much is learned.
-    rng : Generator
-        Random numbers.
-    alpha, gamma, epsilon : float
-        Step size, discount, and share of random actions in evaluation.
-    max_steps : int, default=100
-        Of an episode.
-    """
-    n_states, n_actions = successors.shape
-    start, goal = task
-    mean_returns = np.zeros(runs)
-    for run in range(runs):
-        q = np.zeros((n_states, n_actions))
-        # Every second episode evaluates what the one before it has learned.
-        for half in range(2 * episodes):
-            is_learning = half % 2 == 0
-            state = start
-            repeated = -1
-            n_steps = 0
-            while state != goal and n_steps < max_steps:
-                if repeated >= 0:
-                    # The second and last step of an option.
-                    action = repeated
-                    repeated = -1
-                elif is_learning:
-                    action = int(rng.random() * (n_actions + n_available[state]))
-                    if action >= n_actions:
-                        option = available[state, action - n_actions]
-                        action = policy[option, state]
-                        repeated = action
-                else:
-                    action = choose_action(q[state], epsilon, rng)
-
-                successor = successors[state, action]
-                if is_learning:
-                    target = 1.0
-                    if successor != goal:
-                        target = gamma * q[successor].max()
-                    q[state, action] += alpha * (target - q[state, action])
-                state = successor
-                n_steps += 1
-            if not is_learning and state == goal:
-                mean_returns[run] += 1.0 / episodes
-    return mean_returns
-
-
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def choose_action(values: FloatArray, epsilon: float, rng: np.random.Generator) -> int:
-    """One of the actions with the largest value, or with probability epsilon any."""
-    any_action = int(rng.random() * len(values))
-    if rng.random() < epsilon:
-        return any_action
-
-    best = 0
-    n_ties = 1
-    for action in range(1, len(values)):
-        if values[action] > values[best]:
-            best = action
-            n_ties = 1
-        elif values[action] == values[best]:
-            # Each tie replaces the one before it with probability 1 / ties.
-            n_ties += 1
-            if rng.random() * n_ties < 1.0:
-                best = action
-    return best
 
 
 def tabulate_results(results: Results) -> Data:
     """One row per run."""
     tables = [
-        pd.DataFrame({"mean_return": returns}).assign(**columns)
+        pd.DataFrame({"mean_return": returns.mean(axis=1)}).assign(**columns)
         for columns, returns in results["runs"]
     ]
     return {"runs": pd.concat(tables)}

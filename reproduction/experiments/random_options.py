@@ -4,7 +4,8 @@ Diffusion time (logarithmic axis) and learning curves of eigenoptions and of opt
 that lead to random states, 24 sets of them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,19 +15,47 @@ from scipy.sparse.csgraph import shortest_path
 from scipy.special import fdtri
 
 import eigenoptions as eo
-from reproduction.claims import Finding, at_least, claim, list_items
+from reproduction.claims import (
+    Finding,
+    Tests,
+    at_least,
+    claim,
+    list_items,
+    move_limit,
+)
 from reproduction.drawing import add_legend, draw_learning, draw_lines, make_graphs
 from reproduction.lab import Data, Job, Jobs, Results
-from reproduction.readings import OTHER_MARGIN
-from reproduction.runs.diffusion import diffuse, stack_times
+from reproduction.readings import (
+    COMBINATORIAL,
+    EXTRA_STEP,
+    FINAL,
+    HIGH_DISCOUNT,
+    LAXER,
+    LOW_DISCOUNT,
+    OTHER_MARGIN,
+    PUBLISHED_LEARNER,
+    STRICTER,
+    TOLERANCE,
+    WITHOUT_E1,
+)
+from reproduction.runs.diffusion import diffuse_quickly, stack_times
 from reproduction.runs.learning import (
     Learner,
     list_learning_jobs,
     stack_curves,
     stack_runs,
 )
-from reproduction.statistics import CONFIDENCE, compare_means
-from reproduction.thresholds import MAJOR, NEARLY_ALL, SEVERAL
+from reproduction.runs.options import OPTION_READINGS
+from reproduction.runs.published import learn_in_two_steps
+from reproduction.statistics import (
+    CONFIDENCE,
+    Difference,
+    IsBetter,
+    compare_means,
+    is_better_beyond_noise,
+    summarize_runs,
+)
+from reproduction.thresholds import MAJOR, MOVED, NEARLY_ALL, SEVERAL
 
 SECTION = "Appendix D"
 ORDER = 100
@@ -40,7 +69,14 @@ QUICK = {
     "many_sets": 6,
     "many_runs": 2,
     "episodes": 20,
+    "readings": [WITHOUT_E1],
 }
+
+# Readings that change the first 64 eigenoptions of the 4-room domain.
+READINGS = (WITHOUT_E1, COMBINATORIAL, LOW_DISCOUNT, HIGH_DISCOUNT, TOLERANCE)
+
+# Shares of all options that make a graph "almost fully connected".
+LIMITS = (NEARLY_ALL, *MOVED["NEARLY_ALL"])
 
 # Steps from the goal up to which the end of an option counts as near it.
 CLOSE = 2
@@ -62,6 +98,7 @@ def list_jobs(
     many_sets: int = 400,
     many_runs: int = 10,
     episodes: int = 500,
+    readings: Sequence[str] = READINGS,
     seed: int = 2017,
 ) -> Jobs:
     """Diffusion times of sequences of random options, and learning with sets of them.
@@ -78,8 +115,12 @@ def list_jobs(
         Sequences of random options whose diffusion time is measured.
     many_sets, many_runs : int
         Further sets, with fewer runs of each.
-    episodes, seed : int
-        Episodes of a run, and the seed of all.
+    episodes : int
+        Episodes of a run.
+    readings : sequence of str
+        Other readings, of the eigenoptions.
+    seed : int
+        Seed of all.
     """
     counts = (*fewer, options)
     many = [
@@ -96,16 +137,68 @@ def list_jobs(
         )
         for number in range(many_sets)
     ]
+    others = [
+        Learner(
+            maze,
+            {"n": options, **OPTION_READINGS[reading]},
+            {"kind": "eigenoptions", "n_options": options, "reading": reading},
+        )
+        for reading in readings
+    ]
     return {
         "diffusion": _list_diffusion_jobs(maze, counts, sets, sequences),
+        "diffusion_of_readings": [
+            Job(
+                diffuse_quickly,
+                {
+                    "maze": maze,
+                    "options": OPTION_READINGS[reading],
+                    "counts": (0, options // 4, options),
+                },
+                {"reading": reading},
+            )
+            for reading in readings
+        ],
         "learning": list_learning_jobs(
             _list_learners(maze, counts, sets),
             runs=runs,
             episodes=episodes,
             seed=seed,
         ),
+        "readings": list_learning_jobs(
+            others, runs=runs, episodes=episodes, seed=seed + 2
+        ),
+        "published": _list_published_jobs(
+            maze,
+            options,
+            sets,
+            {"runs": runs, "episodes": episodes, "seed": seed + 3},
+        ),
         "many": many,
     }
+
+
+def _list_published_jobs(
+    maze: str, options: int, sets: int, settings: Mapping[str, int]
+) -> list[Job]:
+    """Learning by the published program, in which 64 eigenoptions are labelled 128.
+
+    The label 64 stands for 32 of them; random options have no second sign.
+    """
+    agents: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({"n": options // 2}, {"kind": "eigenoptions", "set": 0})
+    ]
+    for number in range(sets):
+        random = {"method": "random", "n": options, "rng": number}
+        agents.append((random, {"kind": "random", "set": number}))
+    return [
+        Job(
+            learn_in_two_steps,
+            {"maze": maze, "options": arguments, **settings},
+            {**columns, "n_options": options},
+        )
+        for arguments, columns in agents
+    ]
 
 
 def _list_diffusion_jobs(
@@ -117,10 +210,13 @@ def _list_diffusion_jobs(
         kind: str, number: int, options: Mapping[str, Any], **others: Any
     ) -> Job:
         arguments = {"maze": maze, "options": options, **others}
-        return Job(diffuse, arguments, {"domain": maze, "kind": kind, "set": number})
+        columns = {"domain": maze, "kind": kind, "set": number}
+        return Job(diffuse_quickly, arguments, columns)
 
-    grid = tuple(sorted({0, 2, *counts, *list_shares(eo.maze(maze).n_states)}))
-    jobs = [make_job("eigenoptions", 0, {})]
+    n_states = eo.maze(maze).n_states
+    shares = [list_shares(n_states, limit) for limit in LIMITS]
+    grid = tuple(sorted({0, 2, *counts}.union(*shares)))
+    jobs = [make_job("eigenoptions", 0, {}, counts=range(2 * n_states + 1))]
     for number in range(sequences):
         random = {"method": "random", "rng": number}
         jobs.append(make_job("random", number, random, counts=grid))
@@ -179,6 +275,7 @@ def learn_random_set(
                 "set": number,
                 "n_options": n,
                 "mean_return": learned.returns.mean(),
+                "late_return": summarize_runs(learned.returns).late_return.mean(),
                 "steps_to_goal": distances[:n].min(),
             }
         )
@@ -191,9 +288,12 @@ def tabulate_results(results: Results) -> Data:
     is_shown = curves.n_options.isin((0, curves.n_options.max()))
     return {
         "diffusion": stack_times(results["diffusion"]),
+        "diffusion_of_readings": stack_times(results["diffusion_of_readings"]),
         "runs": stack_runs(results["learning"]),
         "curves": curves[is_shown],
         "many": pd.concat([table for _, table in results["many"]]),
+        "readings": stack_runs(results["readings"]),
+        "published": stack_runs(results["published"]),
     }
 
 
@@ -238,17 +338,31 @@ def draw_figure(data: Data) -> Figure:
 )
 def fail_to_reduce_diffusion_time(data: Data) -> Finding:
     own = _find_diffusion(data, "eigenoptions").loc[0]
-    sets = _find_diffusion(data, "random")
-    without = own[0]
     n_states = max(own.index) // 2
-    above = {n: (sets[n] >= without).mean() for n in list_shares(n_states)}
-    half, *_, nearly_all = above.values()
+
+    def find_shares(column: str = "diffusion_time") -> pd.Series:
+        sets = _find_diffusion(data, "random", column)
+        return (sets.gt(sets[0], axis=0)).mean()
+
+    def judge(above: pd.Series, limit: float = NEARLY_ALL) -> Tests:
+        half, before = list_shares(n_states, limit)
+        return [above[half] > 0.5, above[before] > 0.5]
+
+    above = find_shares()
+    without = own[0]
+    counts = sorted({n for limit in LIMITS for n in list_shares(n_states, limit)})
+    shown = above[counts]
     last_above = own.index[own >= without].max()
+    n_sets = data["diffusion"][data["diffusion"].kind == "random"].set.nunique()
     return Finding(
-        tests=[half > 0.5, nearly_all > 0.5],
+        tests=judge(above),
+        readings={
+            EXTRA_STEP: judge(find_shares("with_extra_step")),
+            **move_limit("NEARLY_ALL", lambda limit: judge(above, limit)),
+        },
         measured="sequences that are still above primitive actions: "
-        + list_items("{1:.0%} with {0} options", above),
-        evidence=f"{len(sets)} sequences. Two tests: most fail with half of the "
+        + list_items("{1:.0%} with {0} options", shown),
+        evidence=f"{n_sets} sequences. Two tests: most fail with half of the "
         f"options, and most still fail just before {NEARLY_ALL:.0%} of them are there. "
         f"Eigenoptions are below for good from {last_above + 1} on.",
     )
@@ -259,13 +373,24 @@ def fail_to_reduce_diffusion_time(data: Data) -> Finding:
     "They increase it by several orders of magnitude.",
 )
 def increase_diffusion_time_by_orders(data: Data) -> Finding:
+    def find_median(column: str) -> float:
+        sets = _find_diffusion(data, "random", column)
+        return float((sets.max(axis=1) / sets[0]).median())
+
+    def judge(median: float, limit: float = SEVERAL) -> Tests:
+        return [median >= limit, median >= 10]
+
     own = _find_diffusion(data, "eigenoptions").loc[0]
     sets = _find_diffusion(data, "random")
     without = own[0]
     peaks = sets.max(axis=1) / without
-    median = peaks.median()
+    median = find_median("diffusion_time")
     return Finding(
-        tests=[median >= SEVERAL, median >= 10],
+        tests=judge(median),
+        readings={
+            EXTRA_STEP: judge(find_median("with_extra_step")),
+            **move_limit("SEVERAL", lambda limit: judge(median, limit)),
+        },
         measured=f"the median sequence rises to {median:,.0f} times the diffusion time "
         f"of primitive actions, the highest to {peaks.max():,.0f} times",
         evidence=f"Several orders: at least {SEVERAL:,.0f} times; partly from 10 times "
@@ -281,11 +406,23 @@ def increase_diffusion_time_by_orders(data: Data) -> Finding:
 )
 def do_more_than_random_goals(data: Data) -> Finding:
     n = _count_options(data)
+
+    def judge(own: float, sets: pd.Series) -> Tests:
+        n_better = (own < sets).sum()
+        return [n_better == len(sets), n_better > len(sets) / 2]
+
     own = _find_diffusion(data, "eigenoptions").loc[0, n]
     sets = _find_diffusion(data, "random")[n]
     n_better = (own < sets).sum()
+    longer = _find_diffusion(data, "eigenoptions", "with_extra_step").loc[0, n]
+    longer_sets = _find_diffusion(data, "random", "with_extra_step")[n]
+    times = _find_times_of_readings(data)
     return Finding(
-        tests=[n_better == len(sets), n_better > len(sets) / 2],
+        tests=judge(own, sets),
+        readings={
+            EXTRA_STEP: judge(longer, longer_sets),
+            **{reading: judge(row[n], sets) for reading, row in times.iterrows()},
+        },
         measured=f"with {n} options eigenoptions take {own:,.0f} steps, random options "
         f"{sets.min():,.0f} to {sets.max():,.0f}",
         evidence=f"Eigenoptions are below {n_better} of {len(sets)} sets of random "
@@ -300,21 +437,30 @@ def do_more_than_random_goals(data: Data) -> Finding:
 )
 def depend_on_order(data: Data) -> Finding:
     n = _count_options(data)
+    counts = (n // 4, n)
+
+    def find_ratios(column: str) -> list[float]:
+        own = _find_diffusion(data, "eigenoptions", column).loc[0]
+        shuffled = _find_diffusion(data, SHUFFLED, column)
+        return [shuffled[count].median() / own[count] for count in counts]
+
+    def judge(ratios: Sequence[float], factor: float = MAJOR) -> Tests:
+        return [ratio <= 1 / factor or ratio >= factor for ratio in ratios]
+
     own = _find_diffusion(data, "eigenoptions").loc[0]
     shuffled = _find_diffusion(data, SHUFFLED)
-
-    tests = []
-    words = []
-    for count in (n // 4, n):
-        median = shuffled[count].median()
-        ratio = median / own[count]
-        tests.append(ratio <= 1 / MAJOR or ratio >= MAJOR)
-        words.append(
-            f"with {count} options {own[count]:,.0f} steps in order of eigenvalue, "
-            f"{median:,.0f} in the median of random orders"
-        )
+    ratios = find_ratios("diffusion_time")
+    words = [
+        f"with {count} options {own[count]:,.0f} steps in order of eigenvalue, "
+        f"{shuffled[count].median():,.0f} in the median of random orders"
+        for count in counts
+    ]
     return Finding(
-        tests=tests,
+        tests=judge(ratios),
+        readings={
+            EXTRA_STEP: judge(find_ratios("with_extra_step")),
+            **move_limit("MAJOR", lambda factor: judge(ratios, factor)),
+        },
         measured="; ".join(words),
         evidence=f"Diffusion time of {len(shuffled)} random orders; major is a factor "
         f"of {MAJOR:g} up or down. Learning was not compared.",
@@ -330,17 +476,29 @@ def depend_on_order(data: Data) -> Finding:
 )
 def beat_every_set(data: Data) -> Finding:
     n = _count_options(data)
-    own = _find_returns(data, "eigenoptions").mean_return
-    sets = _find_returns(data, "random").groupby("set").mean_return
-    many = _find_many(data)
-    better = [compare_means(own, returns, len(sets)).above() for _, returns in sets]
-    is_higher = many > own.mean()
+
+    def compare(returns: Returns) -> list[Difference]:
+        sets = list(returns.sets.groupby("set").mean_return)
+        return [compare_means(returns.own, table, len(sets)) for _, table in sets]
+
+    def judge(returns: Returns, is_better: IsBetter = Difference.above) -> Tests:
+        better = [is_better(lead) for lead in compare(returns)]
+        n_sets = len(better)
+        return [at_least(better, n_sets), at_least(better, n_sets // 2 + 1)]
+
+    returns = _find_returns(data)
+    better = [lead.above() for lead in compare(returns)]
+    is_higher = returns.many > returns.own.mean()
     return Finding(
-        tests=[at_least(better, len(sets)), at_least(better, len(sets) // 2 + 1)],
-        measured=f"eigenoptions learn better than {better.count(True)} of {len(sets)} "
-        f"sets of {n} random options; {is_higher.mean():.0%} of {len(many)} sets have "
-        "a higher mean return",
-        evidence=f"Each thin line is one set, the mean of {len(own)} runs. "
+        tests=judge(returns),
+        readings={
+            OTHER_MARGIN: judge(returns, is_better_beyond_noise),
+            **_judge_readings(data, judge),
+        },
+        measured="eigenoptions learn better than "
+        f"{better.count(True)} of {len(better)} sets of {n} random options; "
+        f"{is_higher.mean():.0%} of {len(is_higher)} sets have a higher mean return",
+        evidence=f"Each thin line is one set, the mean of {len(returns.own)} runs. "
         "Eigenoptions must be better than every set; partly if better than most.",
         lesson="Most sets of 64 random options have one that ends on or beside the "
         "goal, and those learn as fast as eigenoptions.",
@@ -353,15 +511,26 @@ def beat_every_set(data: Data) -> Finding:
 )
 def beat_average_set(data: Data) -> Finding:
     n = _count_options(data)
-    own = _find_returns(data, "eigenoptions").mean_return
-    sets = _find_returns(data, "random").groupby("set").mean_return.mean()
-    many = _find_many(data)
-    lead_over_sets = compare_means(own, sets)
-    lead = compare_means(own, many)
 
+    def compare(returns: Returns) -> Difference:
+        # Few sets where there are no further ones.
+        sets = returns.many
+        if sets is None:
+            sets = returns.sets.groupby("set").mean_return.mean()
+        return compare_means(returns.own, sets)
+
+    def judge(returns: Returns) -> Tests:
+        return [compare(returns).above()]
+
+    returns = _find_returns(data)
+    own = returns.own
+    many = returns.many
+    sets = returns.sets.groupby("set").mean_return.mean()
+    lead_over_sets = compare_means(own, sets)
+    lead = compare(returns)
     return Finding(
         tests=[lead.above()],
-        readings={OTHER_MARGIN: [lead.better]},
+        readings={OTHER_MARGIN: [lead.better], **_judge_readings(data, judge)},
         measured=f"eigenoptions minus the average over {len(many)} sets of {n} random "
         f"options: {lead}; over {len(sets)} sets, as many as in the paper: "
         f"{lead_over_sets}",
@@ -382,26 +551,39 @@ def beat_average_set(data: Data) -> Finding:
 )
 def vary_more_with_fewer_options(data: Data) -> Finding:
     n = _count_options(data)
-    returns = data["many"].pivot(index="set", columns="n_options").mean_return
-    variances = returns.var()
-    ratios = variances.drop(n) / variances[n]
 
     # An F test for each number of options, all held together.
-    freedom = len(returns) - 1
-    bound = float(fdtri(freedom, freedom, 1 - (1 - CONFIDENCE) / len(ratios)))
-    tests: list[bool | None] = []
-    for ratio in ratios:
-        if ratio > bound:
-            tests.append(True)
-        elif ratio < 1 / bound:
-            tests.append(False)
-        else:
-            tests.append(None)
+    n_sets = data["many"].set.nunique()
+    n_tests = data["many"].n_options.nunique() - 1
+    confidence = 1 - (1 - CONFIDENCE) / n_tests
+    bound = float(fdtri(n_sets - 1, n_sets - 1, confidence))
+
+    def find_ratios(measure: str) -> pd.Series:
+        returns = data["many"].pivot(index="set", columns="n_options")[measure]
+        variances = returns.var()
+        return variances.drop(n) / variances[n]
+
+    def judge(ratios: pd.Series) -> Tests:
+        tests: list[bool | None] = []
+        for ratio in ratios:
+            if ratio > bound:
+                tests.append(True)
+            elif ratio < 1 / bound:
+                tests.append(False)
+            else:
+                tests.append(None)
+        return tests
+
+    ratios = find_ratios("mean_return")
     return Finding(
-        tests=tests,
+        tests=judge(ratios),
+        readings={
+            FINAL: judge(find_ratios("late_return")),
+            OTHER_MARGIN: list(ratios > 1),
+        },
         measured=f"{list_items('{} options: {:.1f} times', ratios)} the variance with "
         f"{n}",
-        evidence=f"Variance over {len(returns)} sets of the mean return. An F test for "
+        evidence=f"Variance over {n_sets} sets of the mean return. An F test for "
         f"each number: larger above {bound:.2f} times, smaller below "
         f"{1 / bound:.2f}, and in between the sample does not decide.",
     )
@@ -414,18 +596,33 @@ def vary_more_with_fewer_options(data: Data) -> Finding:
 )
 def depend_on_ends_near_goal(data: Data) -> Finding:
     table = data["many"].pivot(index="set", columns="n_options")
-    returns = table.mean_return.drop(columns=_count_options(data))
-    is_near = table.steps_to_goal <= CLOSE
     fewest = min(MIN_SETS, len(table) // 3)
 
-    gains = {}
-    for n in returns:
-        near = returns[n][is_near[n]]
-        far = returns[n][~is_near[n]]
-        if min(len(near), len(far)) >= fewest:
-            gains[n] = compare_means(near, far, returns.shape[1])
+    def compare(
+        measure: str = "mean_return", close: int = CLOSE
+    ) -> dict[int, Difference]:
+        returns = table[measure].drop(columns=_count_options(data))
+        is_near = table.steps_to_goal <= close
+        gains = {}
+        for n in returns:
+            near = returns[n][is_near[n]]
+            far = returns[n][~is_near[n]]
+            if min(len(near), len(far)) >= fewest:
+                gains[n] = compare_means(near, far, returns.shape[1])
+        return gains
+
+    def judge(gains: Mapping[int, Difference]) -> Tests:
+        return [gain.above() for gain in gains.values()]
+
+    gains = compare()
     return Finding(
-        tests=[gain.above() for gain in gains.values()],
+        tests=judge(gains),
+        readings={
+            FINAL: judge(compare("late_return")),
+            OTHER_MARGIN: [gain.better for gain in gains.values()],
+            STRICTER: judge(compare(close=1)),
+            LAXER: judge(compare(close=4)),
+        },
         measured=list_items("{} options: {.mean:+.2f}", gains)
         or "too few sets on one side",
         evidence=f"Mean return of sets with an end at most {CLOSE} steps from the "
@@ -438,41 +635,87 @@ def depend_on_ends_near_goal(data: Data) -> Finding:
 def never_learn_goal(data: Data) -> Finding:
     runs = data["runs"].assign(is_lost=data["runs"].late_return == 0)
     lost = runs.groupby(["kind", "n_options"]).is_lost.mean()
+    never = runs[runs.mean_return == 0]
     return Finding(
         tests=[lost["random"].any()],
+        readings={STRICTER: [(never.kind == "random").any()]},
         measured="runs that do not reach it: "
         + list_items("{1:.0%} with {0} options", lost["random"]),
-        evidence="None of the last tenth of the evaluation episodes reaches the goal. "
+        evidence="None of the last tenth of the evaluation episodes reaches the goal "
+        "(stricter: none of all). "
         f"With primitive actions that is {lost['primitive', 0]:.0%}.",
     )
 
 
-def list_shares(n: int) -> tuple[int, int, int]:
-    """A half, three quarters, and just less than almost all of n options.
+def list_shares(n: int, limit: float = NEARLY_ALL) -> tuple[int, int]:
+    """A half of n options, and the largest number below a share of them.
 
     >>> list_shares(104)
-    (52, 78, 93)
+    (52, 93)
     """
-    almost_all = int(np.ceil(NEARLY_ALL * n))
-    return n // 2, 3 * n // 4, almost_all - 1
+    return n // 2, int(np.ceil(limit * n)) - 1
 
 
-def _find_diffusion(data: Data, kind: str) -> pd.DataFrame:
+@dataclass(frozen=True)
+class Returns:
+    """Mean returns with the number of options that the figure shows.
+
+    Attributes
+    ----------
+    own : Series
+        One per run of eigenoptions.
+    sets : DataFrame
+        A row per run of the sets of random options.
+    many : Series or None
+        One per further set; None where there are none.
+    """
+
+    own: pd.Series
+    sets: pd.DataFrame
+    many: pd.Series | None
+
+
+def _find_returns(
+    data: Data, table: str = "runs", measure: str = "mean_return"
+) -> Returns:
+    """The returns of the main reading, or of another table or measure."""
+    n = _count_options(data)
+    runs = data[table][data[table].n_options == n]
+    runs = runs.assign(mean_return=runs[measure])
+    many = None
+    if table == "runs":
+        many = data["many"][data["many"].n_options == n][measure]
+    return Returns(
+        own=runs[runs.kind == "eigenoptions"].mean_return,
+        sets=runs[runs.kind == "random"],
+        many=many,
+    )
+
+
+def _judge_readings(data: Data, judge: Callable[[Returns], Tests]) -> dict[str, Tests]:
+    """The tests under another measure, learner or set of eigenoptions."""
+    main = _find_returns(data)
+    tests = {
+        FINAL: judge(_find_returns(data, measure="late_return")),
+        PUBLISHED_LEARNER: judge(_find_returns(data, "published")),
+    }
+    for reading, runs in data["readings"].groupby("reading", sort=False):
+        tests[reading] = judge(replace(main, own=runs.mean_return))
+    return tests
+
+
+def _find_diffusion(
+    data: Data, kind: str, column: str = "diffusion_time"
+) -> pd.DataFrame:
     """Diffusion times, one row per set and one column per number of options."""
     diffusion = data["diffusion"][data["diffusion"].kind == kind]
-    return diffusion.pivot(index="set", columns="n_options", values="diffusion_time")
+    return diffusion.pivot(index="set", columns="n_options", values=column)
 
 
-def _find_returns(data: Data, kind: str) -> pd.DataFrame:
-    """Runs of a kind with the number of options that the figure shows."""
-    runs = data["runs"]
-    return runs[(runs.kind == kind) & (runs.n_options == _count_options(data))]
-
-
-def _find_many(data: Data) -> pd.Series:
-    """Mean returns of the further sets with that number of options."""
-    many = data["many"]
-    return many[many.n_options == _count_options(data)].mean_return
+def _find_times_of_readings(data: Data) -> pd.DataFrame:
+    """Diffusion times of eigenoptions, a row per reading, a column per number."""
+    times = data["diffusion_of_readings"]
+    return times.pivot(index="reading", columns="n_options", values="diffusion_time")
 
 
 def _count_options(data: Data) -> int:

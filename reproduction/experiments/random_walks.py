@@ -4,7 +4,7 @@ The text says how options change a random walk, without a figure. This one shows
 walkers spend their time.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,11 +20,34 @@ from eigenoptions._types import FloatArray
 from eigenoptions.discovery.methods.bottleneck import find_rooms
 from eigenoptions.options.walks import walk
 from eigenoptions.plots import draw_values
-from reproduction.claims import Finding, claim, list_items, list_rows
+from reproduction.claims import (
+    Finding,
+    Tests,
+    claim,
+    list_items,
+    list_rows,
+    move_limit,
+)
 from reproduction.drawing import make_maps
-from reproduction.lab import Data, Job, Jobs, Results
-from reproduction.readings import LAXER, STRICTER
-from reproduction.runs.options import MAZES, limit_counts, make_options
+from reproduction.lab import Data, Job, Jobs, Result, Results
+from reproduction.readings import (
+    BOTTLENECKS,
+    EXTRA_STEP,
+    OTHER_MARGIN,
+    TWO_OPTIONS,
+    WALLS,
+    WITHOUT_E1,
+    complete_readings,
+)
+from reproduction.runs.diffusion import compute_hitting_times
+from reproduction.runs.options import (
+    CHANGED_MAZES,
+    MAZES,
+    OPTION_READINGS,
+    limit_counts,
+    load_authors_table,
+    make_options,
+)
 from reproduction.statistics import compare_means
 from reproduction.thresholds import FEW, SKEWED, STRONG, UNLIKELY
 
@@ -35,6 +58,7 @@ QUICK = {
     "options": [0, 2, 8, 16],
     "walkers": 30,
     "steps": 1500,
+    "readings": [WITHOUT_E1, WALLS],
 }
 CAPTION = "Bright: where a walk spends most of its time."
 
@@ -58,11 +82,12 @@ def list_jobs(
     steps: int = 6000,
     short: int = 100,
     seed: int = 2017,
+    readings: Sequence[str] = tuple(OPTION_READINGS),
 ) -> Jobs:
     """Walks from random states with each number of options.
 
     In the 4-room domain walkers also have bottleneck options. `short` are the steps in
-    which the distance from the start is measured.
+    which the distance from the start is measured; `readings` change the eigenoptions.
     """
     agents: list[tuple[dict[str, Any], dict[str, Any]]] = []
     for maze in mazes:
@@ -74,18 +99,41 @@ def list_jobs(
             columns = {"domain": maze, "kind": BOTTLENECK, "n_options": 4}
             agents.append(({"method": "bottleneck"}, columns))
 
+    others = []
+    for reading in readings:
+        choice = OPTION_READINGS[reading]
+        for maze in CHANGED_MAZES.get(reading, MAZES):
+            counts = limit_counts(maze, options, **choice) if maze in mazes else []
+            for n in counts:
+                columns = {"domain": maze, "kind": EIGEN, "n_options": n}
+                if n:
+                    others.append(({"n": n, **choice}, columns | {"reading": reading}))
+
+    shared = {"walkers": walkers, "steps": steps, "short": short}
+    return {
+        "walks": _list_walk_jobs(agents, shared, seed),
+        "readings": _list_walk_jobs(others, shared, seed + 1),
+    }
+
+
+def _list_walk_jobs(
+    agents: Sequence[tuple[dict[str, Any], dict[str, Any]]],
+    shared: Mapping[str, int],
+    seed: int,
+) -> list[Job]:
+    """Walks of agents, given as settings of their options and as their columns."""
     jobs = []
     for number, (settings, columns) in enumerate(agents):
         arguments = {
             "maze": columns["domain"],
             "options": settings,
-            "walkers": walkers,
-            "steps": steps,
-            "short": short,
             "seed": (seed, number),
+            **shared,
         }
-        jobs.append(Job(measure_walks, arguments, {**columns, "within": short}))
-    return {"walks": jobs}
+        jobs.append(
+            Job(measure_walks, arguments, {**columns, "within": shared["short"]})
+        )
+    return jobs
 
 
 def measure_walks(
@@ -112,14 +160,18 @@ def measure_walks(
     time = np.bincount(paths.ravel(), minlength=mdp.n_states) / paths.size
     visited = time[time > 0]
     entropy = -(visited * np.log(visited)).sum()
-    to_corners = eo.hitting_times(mdp, found)[:, find_corners(mdp)]
+    corners = find_corners(mdp)
+    to_corners = eo.hitting_times(mdp, found)[:, corners]
+    longer = _count_extra_steps(mdp, found)
 
     row = {
         "diffusion_time": eo.diffusion_time(mdp, found),
+        "longer_diffusion_time": longer.sum() / (mdp.n_states * (mdp.n_states - 1)),
         "effective_states": np.exp(entropy) / mdp.n_states,
         "seen_in_1000": is_seen_soon.mean(),
         **measure_rooms(mdp, paths, time, distances),
         "steps_to_corners": to_corners.sum() / (4 * (mdp.n_states - 1)),
+        "longer_to_corners": longer[corners].sum() / (4 * (mdp.n_states - 1)),
     }
     starts = paths[:, :1]
     walks = {
@@ -132,6 +184,15 @@ def measure_walks(
         "walks": pd.DataFrame(walks),
         "time": pd.DataFrame({"share": time}),
     }
+
+
+def _count_extra_steps(mdp: MDP, options: OptionSet | None) -> FloatArray:
+    """``(goals, starts)`` expected steps if an option of k moves costs k + 1 steps."""
+    if options is None:
+        return eo.hitting_times(mdp).T
+    (times,) = compute_hitting_times(mdp, options, [len(options)])
+    longer: FloatArray = times[:, :, 1]
+    return longer
 
 
 def walk_from_random_states(
@@ -195,13 +256,20 @@ def measure_rooms(
 
 
 def tabulate_results(results: Results) -> Data:
-    """The tables of all walks."""
-    return {
-        name: pd.concat(
-            [tables[name].assign(**columns) for columns, tables in results["walks"]]
-        )
-        for name in ("sets", "walks", "time")
-    }
+    """The tables of all walks, those of other readings, and the authors' own."""
+    data = {name: _stack(results["walks"], name) for name in ("sets", "walks", "time")}
+    if results["readings"]:
+        for name in ("sets", "walks"):
+            data[f"{name}_of_readings"] = _stack(results["readings"], name)
+    for name in ("sets", "walks"):
+        data[f"authors_{name}"] = load_authors_table(name)
+    return data
+
+
+def _stack(results: Sequence[Result], name: str) -> pd.DataFrame:
+    """One table of all walks, with the columns that name them."""
+    tables = [tables[name].assign(**columns) for columns, tables in results]
+    return pd.concat(tables)
 
 
 def draw_figure(data: Data) -> Figure:
@@ -241,8 +309,17 @@ def draw_figure(data: Data) -> Figure:
 def cover_larger_distances(data: Data) -> Finding:
     walks = data["walks"]
     gains = _compare_with_primitive_actions(walks, "farthest")
+
+    def judge(walks: pd.DataFrame) -> Tests:
+        gains = _compare_with_primitive_actions(walks, "farthest")
+        return [gain.above(margin=1.0) for gain in gains]
+
     return Finding(
-        tests=[gain.above(margin=1.0) for gain in gains],
+        tests=judge(walks),
+        readings={
+            OTHER_MARGIN: [gain.better for gain in gains],
+            **_judge_readings(data, "walks", judge),
+        },
         measured=f"farthest from the start in {walks.within.iloc[0]} steps, more than "
         f"with primitive actions: {list_items('{} {.mean:+.1f} steps', gains)}",
         evidence="Mean over random starts with the largest number of eigenoptions "
@@ -259,8 +336,17 @@ def cover_larger_distances(data: Data) -> Finding:
 )
 def explore_more_than_a_small_portion(data: Data) -> Finding:
     gains = _compare_with_primitive_actions(data["walks"], "seen_in_1000")
+
+    def judge(walks: pd.DataFrame) -> Tests:
+        gains = _compare_with_primitive_actions(walks, "seen_in_1000")
+        return [gain.better for gain in gains]
+
     return Finding(
-        tests=[gain.better for gain in gains],
+        tests=judge(data["walks"]),
+        readings={
+            OTHER_MARGIN: [gain.above() for gain in gains],
+            **_judge_readings(data, "walks", judge),
+        },
         measured="share of the states seen in 1,000 steps, more than with primitive "
         f"actions: {list_items('{} {}', gains)}",
         evidence="Mean over random starts with the largest number of eigenoptions "
@@ -274,13 +360,26 @@ def explore_more_than_a_small_portion(data: Data) -> Finding:
     "will reach all states with a random walk.",
 )
 def imply_coverage(data: Data) -> Finding:
-    sets = _select_eigenoptions(data["sets"])
-    correlations = {
-        domain: spearmanr(table.diffusion_time, table.seen_in_1000).statistic
-        for domain, table in sets.groupby("domain", sort=False)
-    }
+    def correlate(
+        sets: pd.DataFrame, times: str = "diffusion_time"
+    ) -> dict[str, float]:
+        domains = _select_eigenoptions(sets).groupby("domain", sort=False)
+        return {
+            domain: spearmanr(table[times], table.seen_in_1000).statistic
+            for domain, table in domains
+        }
+
+    def judge(correlations: Mapping[str, float], limit: float = STRONG) -> Tests:
+        return [correlation <= -limit for correlation in correlations.values()]
+
+    correlations = correlate(data["sets"])
     return Finding(
-        tests=[correlation <= -STRONG for correlation in correlations.values()],
+        tests=judge(correlations),
+        readings={
+            EXTRA_STEP: judge(correlate(data["sets"], "longer_diffusion_time")),
+            **_judge_readings(data, "sets", lambda sets: judge(correlate(sets))),
+            **move_limit("STRONG", lambda limit: judge(correlations, limit)),
+        },
         measured="rank correlation of diffusion time and the share of states seen in "
         f"1,000 steps: {list_items('{} {:+.2f}', correlations)}",
         evidence=f"Over numbers of options; at most -{STRONG:g} in each domain.",
@@ -293,12 +392,17 @@ def imply_coverage(data: Data) -> Finding:
     "skews where agents spend their time.",
 )
 def skew_time(data: Data) -> Finding:
-    shares = _find_effective_shares(data)
+    def judge(sets: pd.DataFrame, few: int = FEW, limit: float = SKEWED) -> Tests:
+        return list(_find_effective_shares(sets, few).few <= limit)
+
+    sets = data["sets"]
+    shares = _find_effective_shares(sets)
     return Finding(
-        tests=list(shares.few <= SKEWED),
+        tests=judge(sets),
         readings={
-            STRICTER: list(shares.few <= SKEWED - 0.1),
-            LAXER: list(shares.few <= SKEWED + 0.05),
+            TWO_OPTIONS: judge(sets, few=2),
+            **_judge_readings(data, "sets", judge),
+            **move_limit("SKEWED", lambda limit: judge(sets, limit=limit)),
         },
         measured=f"effective share of the states with {FEW} options: "
         + list_rows("{domain} {few:.0%}", shares),
@@ -312,9 +416,18 @@ def skew_time(data: Data) -> Finding:
     "bias-with-few", "This biasing is often observed when fewer options are available."
 )
 def bias_with_fewer_options(data: Data) -> Finding:
-    shares = _find_effective_shares(data)
+    def judge(sets: pd.DataFrame, few: int = FEW) -> Tests:
+        shares = _find_effective_shares(sets, few)
+        return list(shares.few < shares.many)
+
+    sets = data["sets"]
+    shares = _find_effective_shares(sets)
     return Finding(
-        tests=list(shares.few < shares.many),
+        tests=judge(sets),
+        readings={
+            TWO_OPTIONS: judge(sets, few=2),
+            **_judge_readings(data, "sets", judge),
+        },
         measured=f"effective share with {FEW} options, and with the most: "
         + list_rows("{domain} {few:.0%}, {many:.0%} ({most})", shares),
         evidence="The effective share of the states must be lower with few options "
@@ -331,11 +444,16 @@ def bias_with_fewer_options(data: Data) -> Finding:
     "the agent will reach the outer corners.",
 )
 def reach_corners_less_likely(data: Data) -> Finding:
-    sets = _select_four_rooms(data)
+    sets = _select_four_rooms(data["sets"])
     without = sets.loc[PRIMITIVE].steps_to_corners
     bottleneck = sets.loc[BOTTLENECK].steps_to_corners
+    theirs = _take_authors_options(data, "sets").loc[BOTTLENECK]
     return Finding(
         tests=[bottleneck > without],
+        readings={
+            EXTRA_STEP: [sets.loc[BOTTLENECK].longer_to_corners > without],
+            BOTTLENECKS: [theirs.steps_to_corners > without],
+        },
         measured=f"reaching the four corners takes {bottleneck:,.0f} steps on average "
         f"with bottleneck options and {without:,.0f} without",
         evidence="Expected steps from all other states to each corner of the 4-room "
@@ -349,14 +467,23 @@ def reach_corners_less_likely(data: Data) -> Finding:
     "between rooms, never really exploring inside a room.",
 )
 def move_between_rooms(data: Data) -> Finding:
-    sets = _select_four_rooms(data)
+    def judge(sets: pd.DataFrame, limit: float = UNLIKELY) -> Tests:
+        without = sets.loc[PRIMITIVE]
+        bottleneck = sets.loc[BOTTLENECK]
+        return [
+            bottleneck.room_changes_per_1000 > without.room_changes_per_1000,
+            bottleneck.time_inside <= limit,
+        ]
+
+    sets = _select_four_rooms(data["sets"])
     without = sets.loc[PRIMITIVE]
     bottleneck = sets.loc[BOTTLENECK]
     return Finding(
-        tests=[
-            bottleneck.room_changes_per_1000 > without.room_changes_per_1000,
-            bottleneck.time_inside <= UNLIKELY,
-        ],
+        tests=judge(sets),
+        readings={
+            BOTTLENECKS: judge(_take_authors_options(data, "sets")),
+            **move_limit("UNLIKELY", lambda limit: judge(sets, limit)),
+        },
         measured=f"{bottleneck.room_changes_per_1000:.0f} changes of room per 1,000 "
         f"steps instead of {without.room_changes_per_1000:.0f}; "
         f"{bottleneck.time_inside:.0%} of the time inside rooms instead of "
@@ -368,14 +495,27 @@ def move_between_rooms(data: Data) -> Finding:
 
 @claim("mitigated", "These issues are mitigated with eigenoptions.")
 def mitigate_issues(data: Data) -> Finding:
-    sets = _select_four_rooms(data)
+    def judge(sets: pd.DataFrame, steps: str = "steps_to_corners") -> Tests:
+        bottleneck = sets.loc[BOTTLENECK]
+        eigen = sets.loc[EIGEN]
+        return [
+            eigen[steps] < bottleneck[steps],
+            eigen.time_inside > bottleneck.time_inside,
+        ]
+
+    def judge_all(sets: pd.DataFrame) -> Tests:
+        return judge(_select_four_rooms(sets))
+
+    sets = _select_four_rooms(data["sets"])
     bottleneck = sets.loc[BOTTLENECK]
     eigen = sets.loc[EIGEN]
     return Finding(
-        tests=[
-            eigen.steps_to_corners < bottleneck.steps_to_corners,
-            eigen.time_inside > bottleneck.time_inside,
-        ],
+        tests=judge(sets),
+        readings={
+            EXTRA_STEP: judge(sets, "longer_to_corners"),
+            BOTTLENECKS: judge(_take_authors_options(data, "sets")),
+            **_judge_readings(data, "sets", judge_all),
+        },
         measured=f"with {eigen.n_options} eigenoptions reaching the corners takes "
         f"{eigen.steps_to_corners:,.0f} steps instead of "
         f"{bottleneck.steps_to_corners:,.0f} with bottleneck options, and "
@@ -408,8 +548,13 @@ def miss_whole_environment(data: Data) -> Finding:
         )
 
     share = (steps_to_all[BOTTLENECK] <= n_steps).mean()
+    share_of_theirs = (data["authors_walks"].steps_to_all <= n_steps).mean()
     return Finding(
         tests=[share <= UNLIKELY],
+        readings={
+            BOTTLENECKS: [share_of_theirs <= UNLIKELY],
+            **move_limit("UNLIKELY", lambda limit: [share <= limit]),
+        },
         measured=f"in {n_steps:,.0f} steps, in which half of the walks with primitive "
         f"actions see every state, {share:.0%} do with bottleneck options",
         evidence=evidence,
@@ -421,21 +566,28 @@ def _select_eigenoptions(table: pd.DataFrame) -> pd.DataFrame:
     return table[table.kind != BOTTLENECK]
 
 
-def _select_four_rooms(data: Data) -> pd.DataFrame:
+def _select_four_rooms(sets: pd.DataFrame) -> pd.DataFrame:
     """One row per kind of choices, of walks in the 4-room domain.
 
     Of eigenoptions it is the largest number.
     """
-    sets = data["sets"][data["sets"].domain == "four-rooms"]
-    return sets.drop_duplicates("kind", keep="last").set_index("kind")
+    rows = sets[sets.domain == "four-rooms"]
+    return rows.drop_duplicates("kind", keep="last").set_index("kind")
 
 
-def _find_effective_shares(data: Data) -> pd.DataFrame:
+def _take_authors_options(data: Data, name: str) -> pd.DataFrame:
+    """The rows of `_select_four_rooms`, with the authors' bottleneck options."""
+    rows = _select_four_rooms(data[name])
+    theirs = data[f"authors_{name}"].set_index("kind")
+    return pd.concat([rows.drop(BOTTLENECK), theirs])
+
+
+def _find_effective_shares(sets: pd.DataFrame, few: int = FEW) -> pd.DataFrame:
     """Effective share of the states with few options and with the most, by domain."""
-    sets = _select_eigenoptions(data["sets"])
-    few = sets[sets.n_options == FEW].set_index("domain").effective_states
-    largest = sets.groupby("domain").last()
-    return pd.DataFrame({"few": few}).assign(
+    rows = _select_eigenoptions(sets)
+    shares = rows[rows.n_options == few].set_index("domain").effective_states
+    largest = rows.groupby("domain").last()
+    return pd.DataFrame({"few": shares}).assign(
         many=largest.effective_states, most=largest.n_options
     )
 
@@ -449,3 +601,18 @@ def _compare_with_primitive_actions(walks: pd.DataFrame, measure: str) -> pd.Ser
         most = values.index.max()
         gains[domain] = compare_means(values[most], values[0], len(domains))
     return pd.Series(gains)
+
+
+def _judge_readings(
+    data: Data, name: str, judge: Callable[[pd.DataFrame], Tests]
+) -> dict[str, Tests]:
+    """The tests of a table under each reading that changes the eigenoptions."""
+    others = data.get(f"{name}_of_readings")
+    if others is None:
+        return {}
+    main = data[name]
+    doors = main[main.kind == BOTTLENECK]
+    tables = complete_readings(_select_eigenoptions(main), others)
+    return {
+        reading: judge(pd.concat([table, doors])) for reading, table in tables.items()
+    }

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import eigenoptions as eo
 from reproduction.lab import Job, Result
-from reproduction.runs.options import make_options
+from reproduction.runs.options import CHOICES, limit_counts, make_options
 from reproduction.statistics import average_curves, summarize_runs
 
 # Settings of Section 4.3; 256 options stand for all.
@@ -79,6 +79,24 @@ def list_learning_jobs(
         columns = {"domain": learner.maze, **learner.columns}
         jobs.append(Job(learn, arguments, columns))
     return jobs
+
+
+def list_choice_jobs(
+    *,
+    episodes: Mapping[str, int],
+    options: Sequence[int],
+    runs: int,
+    seed: int,
+) -> list[Job]:
+    """Learning with each of the choices that the paper leaves open (`CHOICES`)."""
+    learners = []
+    for maze in episodes:
+        for choice, settings in CHOICES.items():
+            learners += [
+                Learner(maze, {**settings, "n": n}, {"choice": choice, "n_options": n})
+                for n in limit_counts(maze, options, **settings)
+            ]
+    return list_learning_jobs(learners, runs=runs, episodes=episodes, seed=seed)
 
 
 def learn(
