@@ -22,7 +22,7 @@ from eigenoptions.options.files import write_atomically
 from reproduction import thresholds
 from reproduction.claims import VERDICTS, Claim
 from reproduction.experiment import Block
-from reproduction.readings import READINGS
+from reproduction.readings import READINGS, WHY_MAIN
 from reproduction.stored_run import list_other_versions
 
 HERE = Path(__file__).parent
@@ -106,6 +106,7 @@ def render_macro(part: str, **values: Any) -> Markup:
         **limits,
         "VERDICTS": VERDICTS,
         "READINGS": READINGS,
+        "WHY_MAIN": WHY_MAIN,
         "name_place": name_place,
         "list_versions": list_versions,
         "list_other_versions": list_other_versions,

@@ -1,12 +1,7 @@
 """Readings of the paper: each claim is judged under all of them that apply to it.
 
-The first is the main one, which the verdict of a claim is. It is the closest to the
-paper's words: options cost as many steps as they have moves, e1 counts, the Laplacian
-is the normalized one, options run until they terminate, and learning is judged by the
-whole curve of Figure 7, which depicts "after learning for a given number of episodes,
-the agents' final performance".
-
-Where a reading gives another verdict, the claim is on the edge. That is computed (see
+The first is the main one, which the verdict of a claim is: see `WHY_MAIN`. Where
+another reading gives another verdict, the claim is on the edge. That is computed (see
 `claims.Finding.edge`) and never written by hand.
 """
 
@@ -37,6 +32,7 @@ BOTTLENECKS = "other bottlenecks"
 
 # Limits of ours for the paper's words of degree.
 TWO_OPTIONS = "two options"
+FEW_EXCEPTED = "a few excepted"
 STRICTER = "stricter limit"
 LAXER = "laxer limit"
 
@@ -44,6 +40,20 @@ LAXER = "laxer limit"
 ARGMAX = "literal argmax"
 AUTHORS_STARTS = "authors' starts"
 PUBLISHED_PROGRAM = "published program"
+
+# Which reading is the main one, and why; the report says it below its table.
+WHY_MAIN = (
+    "The main reading is the closest to the paper's words. Options cost as many steps "
+    "as they have moves, e1 counts, the Laplacian is the normalized one, and options "
+    "run until they terminate. Learning is judged by the whole curve. The paper says "
+    "that its figures depict, after learning for a given number of episodes, the "
+    "agents' final performance; their axis is this number. Of the figure of Appendix "
+    "D it says the same, and that it zooms in on the interval in which agents are "
+    "still learning; it calls the one of random options a learning curve; and it "
+    "concludes that agents accumulate reward faster. So final performance is one "
+    "point of the curve for each number of episodes. Performance after the last "
+    "episodes only is the reading beside it."
+)
 
 # What each reading means, in the order of the report's table.
 READINGS = {
@@ -68,6 +78,7 @@ READINGS = {
     BOTTLENECKS: "the authors' files of bottleneck options instead of ours, or ours "
     "instead of theirs",
     TWO_OPTIONS: "'a few options' are two instead of up to eight",
+    FEW_EXCEPTED: "numbers of up to eight options do not count",
     STRICTER: "a stricter limit of ours for a word of degree",
     LAXER: "a laxer limit of ours for a word of degree",
     ARGMAX: "games: the best of all actions, also where none raises the feature",

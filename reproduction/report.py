@@ -34,7 +34,7 @@ from reproduction.page import (
     show_block,
     write_page,
 )
-from reproduction.readings import READINGS
+from reproduction.readings import FINAL, READINGS
 
 HERE = Path(__file__).parent
 
@@ -215,17 +215,39 @@ def tabulate_readings(claims: Sequence[Claim]) -> dict[str, Any]:
     """What the table of claims and readings shows.
 
     Claims to which several readings apply are its rows, in two halves that stand side
-    by side where there is room; ``single`` are the others. ``names`` are the readings
-    that apply to some claim.
+    by side where there is room, each with the names of its readings; ``single`` are the
+    other claims. ``names`` are the readings that apply to some claim.
     """
     several = [claim for claim in claims if claim.readings]
-    used = {name for claim in several for name in claim.verdicts}
     middle = (len(several) + 1) // 2
+    halves = [half for half in (several[:middle], several[middle:]) if half]
     return {
-        "names": [name for name in READINGS if name in used],
-        "halves": [half for half in (several[:middle], several[middle:]) if half],
+        "names": _list_readings(several),
+        "halves": [(_list_readings(half), half) for half in halves],
         "single": [claim for claim in claims if not claim.readings],
+        "late": _count_late_verdicts(several),
     }
+
+
+def _count_late_verdicts(claims: Sequence[Claim]) -> dict[str, int]:
+    """How many verdicts final performance would make lower or higher."""
+    order = ["does not hold", "not decided", "partly", "holds"]
+    changes = [
+        order.index(claim.verdicts[FINAL]) - order.index(claim.verdict)
+        for claim in claims
+        if FINAL in claim.verdicts
+    ]
+    return {
+        "all": len(changes),
+        "lower": sum(change < 0 for change in changes),
+        "higher": sum(change > 0 for change in changes),
+    }
+
+
+def _list_readings(claims: Sequence[Claim]) -> list[str]:
+    """The readings that apply to some claim, in the order of `READINGS`."""
+    used = {name for claim in claims for name in claim.verdicts}
+    return [name for name in READINGS if name in used]
 
 
 def print_claims(claims: Sequence[Claim]) -> None:

@@ -155,7 +155,7 @@ def test_command_runs_one_experiment_alone_and_lists_the_others(tmp_path):
         text=True,
         check=True,
     )
-    assert "walls" in process.stdout
+    assert "0 claims" in process.stdout
     assert process.stdout.splitlines()[-1] == "reproduction.experiments.figure1"
 
     text = (tmp_path / "report" / "index.html").read_text()
@@ -167,16 +167,16 @@ def test_command_runs_one_experiment_alone_and_lists_the_others(tmp_path):
 def test_command_shows_experiments_again_that_were_run_before(tmp_path, monkeypatch):
     folder = str(tmp_path / "report")
     page = tmp_path / "report" / "index.html"
-    command.main(["--quick", "--only", "figure1", "--out", folder])
+    command.main(["--quick", "--only", "lemmas", "--out", folder])
     command.main(["--quick", "--only", "bottlenecks", "--out", folder])
-    assert {"walls", "closest-doorway"} <= {
+    assert {"lemma-3.1", "closest-doorway"} <= {
         address.removeprefix("#claim-") for address in Page(page.read_text()).addresses
     }
     # What other sources have written is no longer shown.
     monkeypatch.setattr(reports, "_hash_shared_sources", lambda: "edited")
     command.main(["--quick", "--only", "bottlenecks", "--out", folder])
-    assert 'id="claim-walls"' not in page.read_text()
-    assert "Figure 1: the domains" in page.read_text()
+    assert 'id="claim-lemma-3.1"' not in page.read_text()
+    assert "Appendix A: lemmas, and any finite MDP" in page.read_text()
 
 
 def test_command_refuses_an_unknown_experiment(tmp_path):
@@ -367,7 +367,12 @@ def test_verdict_that_turns_under_another_reading_is_on_the_edge(report):
     for later, says_so in ((30.0, False), (60.0, True)):
         data = dict(outcome.data)
         curve(200, 40)(data)
-        data["readings"] = data["readings"].assign(diffusion_time=later)
+        times = {0: 100.0}
+        of_readings = put(
+            "readings",
+            diffusion_time=lambda row, later=later: times.get(row.n_options, later),
+        )
+        of_readings(data)
         edges = {claim.id: claim.edge for claim in outcome.experiment.judge(data)}
         assert bool(edges["enough-options-help"]) == says_so
 
@@ -518,13 +523,17 @@ def diffusion(random: float, own: float) -> Edit:
             return 50.0
         return random if row.kind == "random" else own
 
-    return put("diffusion", diffusion_time=value)
+    return put("diffusion", diffusion_time=value, with_extra_step=value)
 
 
 def curve(first: float, later: float) -> Edit:
     """Diffusion time with one to four options, and with more; 100 without."""
     times = {0: 100.0, **dict.fromkeys(range(1, 5), first)}
-    return put("diffusion", diffusion_time=lambda row: times.get(row.n_options, later))
+
+    def value(row: Any) -> float:
+        return times.get(row.n_options, later)
+
+    return put("diffusion", diffusion_time=value, with_extra_step=value)
 
 
 def reached(bottleneck: float, own: float) -> Edit:
