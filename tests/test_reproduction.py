@@ -367,12 +367,8 @@ def test_verdict_that_turns_under_another_reading_is_on_the_edge(report):
     for later, says_so in ((30.0, False), (60.0, True)):
         data = dict(outcome.data)
         curve(200, 40)(data)
-        times = {0: 100.0}
-        of_readings = put(
-            "readings",
-            diffusion_time=lambda row, later=later: times.get(row.n_options, later),
-        )
-        of_readings(data)
+        times = data["readings"].n_options.map({0: 100.0}).fillna(later)
+        data["readings"] = data["readings"].assign(diffusion_time=times)
         edges = {claim.id: claim.edge for claim in outcome.experiment.judge(data)}
         assert bool(edges["enough-options-help"]) == says_so
 
