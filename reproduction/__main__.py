@@ -5,6 +5,7 @@
 ``python -m reproduction authors FOLDER`` runs the authors' bottleneck options,
 ``python -m reproduction arena`` compares methods,
 ``python -m reproduction ogbench`` plans to goals in logged data,
+``python -m reproduction ogbench-data NAME`` records OGBench's PointMaze data,
 ``python -m reproduction shaping`` compares dense rewards,
 ``python -m reproduction exploration`` measures the automatic setting of exploration,
 and ``python -m reproduction environments`` tries 63 environments.
@@ -34,7 +35,13 @@ from reproduction.report import (
 )
 
 STUDIES = (
-    *("atari", "authors", "arena", "ogbench", "shaping", "exploration"),
+    "atari",
+    "authors",
+    "arena",
+    "ogbench",
+    "ogbench-data",
+    "shaping",
+    "exploration",
     "environments",
 )
 
@@ -112,7 +119,8 @@ def run_experiment(lab: Lab, experiment: Experiment) -> Outcome:
 if __name__ == "__main__":
     try:
         if len(sys.argv) > 1 and sys.argv[1] in STUDIES:
-            study = import_module(f"reproduction.{sys.argv[1]}")
+            name = sys.argv[1].replace("-", "_")
+            study = import_module(f"reproduction.{name}")
             study.main(sys.argv[2:])
         else:
             main(sys.argv[1:])

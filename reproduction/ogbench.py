@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from math import hypot
 from pathlib import Path
@@ -135,8 +135,28 @@ def choose_shown(calls: Sequence[dict[str, Any]]) -> dict[str, Any]:
 # Data
 
 
+class Episode(NamedTuple):
+    """A recorded episode of n steps; `qpos` and `qvel` are those before each step."""
+
+    obs: FloatArray
+    action: FloatArray
+    next_obs: FloatArray
+    qpos: FloatArray
+    qvel: FloatArray
+
+
 def record_data(maze: str, kind: str, steps: int, seed: int) -> Log:
-    """Steps of an agent that walks to goals with noise 0.5, by OGBench's rule.
+    """Steps of an agent that walks to goals with noise 0.5, by OGBench's rule."""
+    episodes = list(record_episodes(maze, kind, steps, seed))
+    return Log(
+        np.concatenate([episode.obs for episode in episodes]),
+        np.concatenate([episode.action for episode in episodes]),
+        np.concatenate([episode.next_obs for episode in episodes]),
+    )
+
+
+def record_episodes(maze: str, kind: str, steps: int, seed: int) -> Iterator[Episode]:
+    """Episodes of an agent that walks to goals with noise 0.5, by OGBench's rule.
 
     In "navigate" a new goal follows each one reached. In "stitch" a goal is four cells
     away and the episode is short.
@@ -158,13 +178,13 @@ def record_data(maze: str, kind: str, steps: int, seed: int) -> Log:
     turns = find_turns(layout)
 
     length = choose_length(maze, kind)
-    rows = []
-    for _ in range(max(1, steps // length)):
+    for _ in range(count_episodes(maze, kind, steps)):
         start = rng.integers(layout.n_states)
         goals = turns if kind == "navigate" else np.flatnonzero(moves[start] == 4)
         goal = goals[rng.integers(len(goals))] if len(goals) else start
         task = {"init_ij": layout.coords[start], "goal_ij": layout.coords[goal]}
         obs, _ = env.reset(options={"task_info": task})
+        rows = []
         for noise in rng.normal(0.0, 0.5, (length, 2)):
             # Not the last observation, which is that before a teleport.
             position = env.get_xy()
@@ -174,13 +194,18 @@ def record_data(maze: str, kind: str, steps: int, seed: int) -> Log:
             action = np.minimum(np.maximum(action, -1.0), 1.0)
 
             next_obs, _, _, _, info = env.step(action)
-            rows.append((obs, action, next_obs))
+            rows.append((obs, action, next_obs, info["prev_qpos"], info["prev_qvel"]))
             obs = next_obs
             if info["success"] and kind == "navigate":
                 goal = turns[rng.integers(len(turns))]
                 env.set_goal(goal_xy=env.add_noise(centers[goal]))
-    columns = [np.array(column) for column in zip(*rows, strict=True)]
-    return Log(*columns)
+        columns = [np.array(column) for column in zip(*rows, strict=True)]
+        yield Episode(*columns)
+
+
+def count_episodes(maze: str, kind: str, steps: int) -> int:
+    """Number of episodes that have about so many steps, at least one."""
+    return max(1, steps // choose_length(maze, kind))
 
 
 def choose_length(maze: str, kind: str) -> int:
