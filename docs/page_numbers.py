@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 import eigenoptions as eo
+from eigenoptions._types import FloatArray
 from eigenoptions.options.walks import walk
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -44,10 +45,12 @@ def measure_diffusion_as_paper(n_options: int) -> str:
     )
 
 
-def compare_slow_features() -> list[str]:
-    """Compare eigenpurposes and slow features: cosines and diffusion times.
+@cache
+def compute_slow_features() -> tuple[eo.MDP, list[FloatArray]]:
+    """Compute three kinds of functions of four rooms, each centred and of length 1.
 
-    The cosines are those with the true eigenvectors.
+    They are proto-value functions, the paper's singular vectors of feature
+    differences, and slow features; the features are 512 random waves.
     """
     mdp = eo.maze("four-rooms")
     n, rng = mdp.n_states, np.random.default_rng(0)
@@ -57,15 +60,25 @@ def compare_slow_features() -> list[str]:
     features = np.sqrt(2 / 512) * np.cos(points @ frequencies.T + phases)
     state, action = np.indices((n, mdp.n_actions)).reshape(2, -1)
     data = eo.Transitions.of((state, action, mdp.successors[state, action]))
-    true = eo.spectrum(eo.graph(mdp), 17, "combinatorial").vectors[:, 1:]
-    cosines, times = [], []
+    kinds = [eo.spectrum(eo.graph(mdp), 17, "combinatorial").vectors[:, 1:]]
     for whiten in (False, True):
         found = eo.feature_spectrum(
             data, lambda s: features[np.asarray(s)], whiten=whiten
         )
         functions = features @ found.vectors[:, found.n_zero : found.n_zero + 16]
         centred = functions - functions.mean(axis=0)
-        centred = centred / np.linalg.norm(centred, axis=0)
+        kinds.append(centred / np.linalg.norm(centred, axis=0))
+    return mdp, kinds
+
+
+def compare_slow_features() -> list[str]:
+    """Compare eigenpurposes and slow features: cosines and diffusion times.
+
+    The cosines are those with the true eigenvectors.
+    """
+    mdp, (true, *kinds) = compute_slow_features()
+    cosines, times = [], []
+    for centred in kinds:
         cosines.append(np.abs((true * centred)[:, :10].sum(axis=0)).mean())
         purposes = [eo.Purpose(sign * f) for f in centred.T for sign in (1.0, -1.0)]
         times.append(

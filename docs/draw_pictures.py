@@ -1,0 +1,169 @@
+"""Where the pictures of the pages come from, and how to draw them anew.
+
+    python docs/draw_pictures.py                          # list pictures and commands
+    python docs/draw_pictures.py --write studio.png ...   # draw some of them anew
+
+Most pictures are drawn by an example or by a command of the reproduction. The others
+are drawn here.
+"""
+
+from __future__ import annotations
+
+import runpy
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from contextlib import chdir
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+import eigenoptions as eo
+
+ROOT = Path(__file__).resolve().parent.parent
+IMAGES = ROOT / "docs" / "images"
+
+# Pictures that examples draw under the same name.
+EXAMPLES = {
+    "battery.png": "battery",
+    "explore.svg": "explore",
+    "four-rooms.svg": "four_rooms",
+    "hall.svg": "hall",
+    "methods/reward-aware.svg": "reward_aware",
+    "option-chance.svg": "option_chance",
+    "own-environment.svg": "own_environment",
+    "pixels.png": "pixels",
+    "sb3-ppo.svg": "sb3_ppo",
+    "stop-chance.svg": "stop_chance",
+}
+# Pictures that have a command of their own, or belong to a long computation.
+COMMANDS = {
+    "arena-deep.svg": "python -m reproduction arena page",
+    "arena.svg": "python -m reproduction arena page",
+    "demo.svg": "python docs/draw_demo.py --write",
+    "exploration.svg": "python -m reproduction exploration",
+    "map.svg": "python docs/draw_map.py --write",
+    "montezuma.gif": "python -m reproduction atari",
+    "potentials.svg": "python -m reproduction ogbench",
+}
+METHODS = {
+    "eigen": 4,
+    "successor": 4,
+    "successor-goals": 4,
+    "covering": 4,
+    "diffusion": 4,
+    "neo": 4,
+    "betweenness": 4,
+    "bottleneck": None,
+    "community": None,
+    "random": 4,
+}
+
+
+def draw_example(name: str, picture: Path) -> None:
+    """Run an example in an empty folder, and take its picture."""
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        variables = runpy.run_path(str(ROOT / "examples" / f"{name}.py"))
+        written = Path(folder, f"{name.replace('_', '-')}{picture.suffix}")
+        if not written.exists():
+            # Frames as an SVG are large.
+            eo.plots.save_figure(variables["figure"], written, dpi=110)
+        shutil.copyfile(written, picture)
+
+
+def draw_method(method: str, n_options: int | None, picture: Path) -> None:
+    """Draw the first four options of a method in four rooms."""
+    options = eo.discover("four-rooms", n_options, method)
+    eo.plots.save_figure(eo.plots.plot_options(options[:4]), picture)
+
+
+def draw_slow_features(picture: Path) -> None:
+    """Draw proto-value functions, singular vectors and slow features."""
+    import matplotlib.pyplot as plt
+    from page_numbers import compute_slow_features
+
+    mdp, kinds = compute_slow_features()
+    figure, axes = plt.subplots(3, 4, figsize=(6.75, 5.4), layout="constrained")
+    names = ("PVF", "SVD", "SFA")
+    for row, name, functions in zip(axes, names, kinds, strict=True):
+        for column, ax in enumerate(row):
+            values = functions[:, column]
+            # The sign is free: show that of the proto-value function.
+            if values @ kinds[0][:, column] < 0:
+                values = -values
+            eo.plots.draw_values(ax, mdp, values)
+            ax.set_title(f"{name} {column + 2}", fontsize=8)
+    eo.plots.save_figure(figure, picture)
+    plt.close(figure)
+
+
+def draw_studio(picture: Path) -> None:
+    """Take a picture of the studio in a browser."""
+    from playwright.sync_api import sync_playwright
+
+    from eigenoptions.studio import write_studio
+    from eigenoptions.studio.server import make_server
+
+    browsers = map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        write_studio(Path(folder))
+        server = make_server(Path(folder))
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        browser = playwright.chromium.launch(
+            executable_path=next(filter(None, browsers), None), args=["--no-sandbox"]
+        )
+        page = browser.new_page(
+            viewport={"width": 1400, "height": 860}, reduced_motion="reduce"
+        )
+        page.goto(f"http://127.0.0.1:{server.server_port}/")
+        page.wait_for_timeout(3_000)
+        page.screenshot(path=picture)
+        browser.close()
+        server.shutdown()
+        server.server_close()
+
+
+HERE: dict[str, Callable[[Path], None]] = {
+    "sfa.svg": draw_slow_features,
+    "studio.png": draw_studio,
+    **{
+        f"methods/{method}.svg": partial(draw_method, method, n_options)
+        for method, n_options in METHODS.items()
+    },
+}
+
+
+def list_commands() -> dict[str, str]:
+    """The command that draws each picture."""
+    commands = dict(COMMANDS)
+    for picture in [*EXAMPLES, *HERE]:
+        commands[picture] = f"python docs/draw_pictures.py --write {picture}"
+    return commands
+
+
+def draw(picture: str) -> None:
+    """Draw a picture anew."""
+    if picture in EXAMPLES:
+        draw_example(EXAMPLES[picture], IMAGES / picture)
+    elif picture in HERE:
+        HERE[picture](IMAGES / picture)
+    else:
+        raise SystemExit(f"{picture}: {list_commands().get(picture, 'no such picture')}")
+
+
+def main() -> None:
+    """List the pictures, or draw those that are named after ``--write``."""
+    arguments = sys.argv[1:]
+    if arguments[:1] == ["--write"]:
+        for picture in arguments[1:]:
+            draw(picture)
+        return
+    for picture, command in sorted(list_commands().items()):
+        print(f"{picture:30} {command}")
+
+
+if __name__ == "__main__":
+    main()
