@@ -18,6 +18,7 @@ from collections.abc import Callable
 from contextlib import chdir
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -76,8 +77,21 @@ def draw_example(name: str, picture: Path) -> None:
 
 def draw_method(method: str, n_options: int | None, picture: Path) -> None:
     """Draw the first four options of a method in four rooms."""
-    options = eo.discover("four-rooms", n_options, method)
-    eo.plots.save_figure(eo.plots.plot_options(options[:4]), picture)
+    from matplotlib.patches import Rectangle
+
+    options = eo.discover("four-rooms", n_options, method)[:4]
+    mdp = options.mdp
+    assert mdp.successors is not None
+    assert mdp.coords is not None
+    figure = eo.plots.plot_options(options)
+    for ax, option in zip(figure.axes, options, strict=True):
+        # Red are only those ends to which the option goes.
+        running = np.flatnonzero(option.policy >= 0)
+        entered = mdp.successors[running, option.policy[running]]
+        unused = np.setdiff1d(np.flatnonzero(option.policy < 0), entered)
+        for row, column in mdp.coords[unused]:
+            ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, color="white"))
+    eo.plots.save_figure(figure, picture)
 
 
 def draw_slow_features(picture: Path) -> None:
@@ -119,8 +133,11 @@ def draw_studio(picture: Path) -> None:
             viewport={"width": 1400, "height": 860}, reduced_motion="reduce"
         )
         page.goto(f"http://127.0.0.1:{server.server_port}/")
-        page.wait_for_timeout(3_000)
-        page.screenshot(path=picture)
+        page.get_by_text("computed in").wait_for()
+        page.wait_for_timeout(5_000)
+        # How long it took says nothing about the page, so that line is left out.
+        clip: Any = {"x": 0, "y": 0, "width": 1400, "height": 822}
+        page.screenshot(path=picture, clip=clip)
         browser.close()
         server.shutdown()
         server.server_close()
@@ -151,7 +168,9 @@ def draw(picture: str) -> None:
     elif picture in HERE:
         HERE[picture](IMAGES / picture)
     else:
-        raise SystemExit(f"{picture}: {list_commands().get(picture, 'no such picture')}")
+        raise SystemExit(
+            f"{picture}: {list_commands().get(picture, 'no such picture')}"
+        )
 
 
 def main() -> None:
