@@ -9,7 +9,7 @@ from reproduction.readings import ARGMAX, AUTHORS_STARTS, PUBLISHED_PROGRAM
 
 # What follows the paper's protocol until the game is over, or until this frame.
 WHOLE_GAMES = "until the game is over"
-WHOLE_GAME_FRAMES = 1_600
+WHOLE_GAME_FRAMES = 512
 
 SLOW = "lasting bytes, slow features"
 PLANNED = "frame skip 8, planned with gamma 0.9"
@@ -204,24 +204,27 @@ def make_full_variants(game: str) -> list[Variant]:
     """
     if game == "Freeway":
         return _make_full_freeway()
-    # A basis of random directions as large as T's; in Ms. Pac-Man, where roll-outs
-    # take longest, a part of one.
-    n_random = None
-    frames = 128
-    n_slow = 1
-    n_starts = 3
-    if game == "MsPacman":
-        n_random = 96
+    if game == "MontezumaRevenge":
+        # A basis of random directions as large as T's.
+        random = Kind("random")
+        frames = 128
+        n_slow = 1
+        n_starts = 3
+    else:
+        random = Kind("random", 4, bases=10)
         frames = 160
         n_slow = 2
         n_starts = 4
 
+    kinds = (Kind("singular"), random, Kind("constant"), Kind("walk", 32))
+    paper = Variant("paper", kinds, frames)
     best = make_best_variant(game)
     some = (Kind("singular", 12), Kind("random", 2, bases=5))
     slowest = (Kind("singular", 12, end="small"), Kind("random", n_slow, bases=10))
     largest = (Kind("singular", 12, end="large"), Kind("random", 6, bases=10))
     return [
-        *make_option_variants(n_random, frames),
+        paper,
+        *make_readings(paper),
         Variant("bytes", some, 160, code="bytes", n_starts=3),
         Variant(
             f"frame skip 8, {SLOW}",
@@ -242,13 +245,11 @@ def make_full_variants(game: str) -> list[Variant]:
     ]
 
 
-def make_option_variants(n_random: int | None, frames: int) -> list[Variant]:
-    """All options of the paper's protocol, and its readings from fewer starts."""
-    both = (Kind("singular"), Kind("random", n_random))
-    paper = Variant("paper", (*both, Kind("constant"), Kind("walk", 32)), frames)
+def make_readings(paper: Variant) -> list[Variant]:
+    """All options under other readings of the paper's protocol, from fewer starts."""
+    both = (Kind("singular"), Kind("random", 4, bases=10))
     reading = replace(paper, kinds=both, n_starts=2)
     return [
-        paper,
         replace(reading, name=ARGMAX, rule="argmax"),
         replace(reading, name=AUTHORS_STARTS, published_starts=True),
         replace(reading, name=PUBLISHED_PROGRAM, kinds=(Kind("published"),)),
@@ -270,10 +271,9 @@ def _make_full_freeway() -> list[Variant]:
     some = (Kind("singular", 12), Kind("random", 2, bases=10))
     others = (Kind("rows", 64), Kind("constant"), Kind("walk", 8))
     long, long_bytes = make_long_variants((*every, *others), 8_192)
-    paper, argmax, authors, published, _ = make_option_variants(None, 500)
-    paper = replace(paper, kinds=(*paper.kinds, Kind("published", 64)))
-    only_one = replace(long, kinds=(Kind("singular"),), collections=(1,))
-    both = (Kind("singular"), Kind("published"))
+    kinds = make_kinds(singular=None, bases=10, random=8, published=32, walks=16)
+    paper = Variant("paper", kinds, 500)
+    argmax, authors, published, _ = make_readings(paper)
     return [
         paper,
         argmax,
@@ -284,18 +284,16 @@ def _make_full_freeway() -> list[Variant]:
         make_best_variant("Freeway"),
         replace(long, kinds=(Kind("published"),), collections=(1,)),
         replace(long, collections=(1, 2)),
-        replace(only_one, name=ARGMAX, rule="argmax"),
-        replace(only_one, name=AUTHORS_STARTS, published_starts=True, kinds=both),
         long_bytes,
     ]
 
 
 def make_kinds(
-    *, singular: int, bases: int, random: int, published: int, walks: int
+    *, singular: int | None, bases: int, random: int, published: int, walks: int
 ) -> tuple[Kind, ...]:
     """Options of all kinds, in these numbers, not counting signs.
 
-    `random` directions are taken of each of so many random `bases`.
+    `random` directions are taken of each of so many random `bases`. None are all.
     """
     return (
         Kind("singular", singular),
