@@ -28,8 +28,10 @@ extensions = [
 exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py"]
 myst_enable_extensions = ["deflist", "colon_fence"]
 myst_heading_anchors = 3
-# Notebooks show their stored outputs, which tests/test_docs.py runs again.
-nb_execution_mode = "off"
+# Notebooks hold no outputs: they are run for their page.
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 600
 
 # `solve` in a docstring links to it.
 default_role = "py:obj"
@@ -43,6 +45,62 @@ html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["tables.css"]
 html_title = f"eigenoptions {release}"
+
+
+# The examples in the order of learning.
+EXAMPLES = [
+    # What options are, and your own world.
+    "four_rooms",
+    "own_maze",
+    "frozen_lake",
+    "explore",
+    "own_environment",
+    "minigrid_rooms",
+    "option_clip",
+    "taxi",
+    # Agents.
+    "hierarchy",
+    "learning_curves",
+    "option_chance",
+    "action_masks",
+    "sb3_dqn",
+    "sb3_ppo",
+    "sb3_maskable_ppo",
+    "sb3_minigrid",
+    "sb3_explored_dqn",
+    "sb3_explored_ppo",
+    "pytorch_dqn",
+    "continuous_actions",
+    "vector_environments",
+    # Data and features.
+    "recorded_data",
+    "sampled_options",
+    "warehouse",
+    "hall",
+    "logged_goals",
+    "battery",
+    "own_features",
+    "mountain_car",
+    "cartpole",
+    "acrobot",
+    "pixels",
+    "atari_options",
+    # What goes deeper.
+    "compare_methods",
+    "own_method",
+    "stop_chance",
+    "commute_time",
+    "directed_graph",
+    "reward_aware",
+    "saved_options",
+    "parallel_runs",
+]
+
+
+def order_example(file_name: str) -> int:
+    """Where an example stands in the gallery: those that are not listed come last."""
+    name = file_name.removesuffix(".py")
+    return EXAMPLES.index(name) if name in EXAMPLES else len(EXAMPLES)
 
 
 def collect_pictures(
@@ -64,7 +122,9 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": ".*",
+    "within_subsection_order": order_example,
     "image_scrapers": (collect_pictures,),
+    "thumbnail_size": (640, 480),
     "download_all_examples": False,
     "show_memory": False,
     "write_computation_times": False,

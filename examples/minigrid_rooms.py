@@ -4,8 +4,8 @@
 An environment without a table is explored, and its options are exact
 (``pip install minigrid``).
 
-In the picture: the option e2+ on one map per heading of the agent. Arrows are
-steps forward, digits turns (0 left, 1 right); red cells are where it stops. The
+In the picture: the option e2+ on one map per heading of the agent. Straight
+arrows are steps forward, bent ones are turns; red cells are where it stops. The
 agent walks from room to room, turning at the doors.
 """
 

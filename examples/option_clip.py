@@ -1,7 +1,12 @@
-"""A clip of options at play
-=========================
+"""Filming options
+===============
 
-An environment drawn step by step, as a GIF.
+What an agent sees of an option is one step; a film shows all of them.
+
+Gymnasium's ``RenderCollection`` keeps a frame of every step. It stands inside
+of `OptionsWrapper`, so that it sees the steps of an option, too. So you can
+film any environment with ``render_mode="rgb_array"``. ``RecordVideo`` in the
+same place writes MP4 files instead (``pip install moviepy``).
 
 In the picture: four options one after the other, each from where the last one
 stopped. Orange is the agent, blue the start and green the goal, of which
@@ -10,29 +15,25 @@ options know nothing.
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.wrappers import RenderCollection
 
 import eigenoptions as eo
 
-rooms = eo.maze("four-rooms")
-options = eo.discover(rooms, n_options=8)
 env = gym.make("eigenoptions/FourRooms-v0", render_mode="rgb_array")
-state, _ = env.reset(seed=0)
-frames = [env.render()]
-for label in ("e2+", "e2-", "e3+", "e3-"):
-    option = options[label]
-    steps = 0
-    action = option.act(state)
-    while action != eo.TERMINATE:
-        state, *_ = env.step(action)
-        frames.append(env.render())
-        steps += 1
-        action = option.act(state)
+options = eo.discover(env, n_options=8)
 
-    # A pause: the last frame stays for a moment.
-    frames += [frames[-1]] * 4
-    place = tuple(rooms.coords[state].tolist())
-    print(f"{label}: {steps} steps to {place}")
+# With moviepy: env = gym.wrappers.RecordVideo(env, "videos")
+filmed = RenderCollection(env)
+agent = eo.OptionsWrapper(filmed, options)
+
+agent.reset(seed=0)
+for label in ("e2+", "e2-", "e3+", "e3-"):
+    number = options.find(label)
+    state, *_, info = agent.step(agent.n_primitive + number)
+    place = tuple(options.mdp.coords[state].tolist())
+    print(f"{label}: {info['duration']} steps to {place}")
 
 # Every second pixel is enough.
-small_frames = np.array(frames)[:, ::2, ::2]
-eo.plots.save_clip(small_frames, "option-clip.gif")
+frames = np.array(filmed.render())
+eo.plots.save_clip(frames[:, ::2, ::2], "option-clip.gif")
+print(f"{len(frames)} frames")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -17,6 +19,8 @@ from eigenoptions import _svg
 from eigenoptions._colors import RED
 from eigenoptions.options.pictures import show_feature_options
 
+ROOT = Path(__file__).parent.parent
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 ROOMS = eo.maze("four-rooms")
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -245,6 +249,36 @@ def test_labels_cannot_command_the_page():
         assert "\x1b" not in html
     named = replace(ROOMS, name="<b>", legend="<i>")
     assert not {"<b>", "<i>"} & set(re.findall(r"<\w+>", named._repr_html_()))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_holds_no_outputs_and_hints_that_work_from_a_clone(path):
+    """The pages show what the code does now, since it runs when they are built."""
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    sources = ""
+    for cell in notebook["cells"]:
+        assert not cell.get("outputs")
+        sources += "".join(cell["source"])
+    # Nobody has uploaded the package.
+    assert not re.search(r"pip install '?eigenoptions", sources)
+
+
+@pytest.mark.parametrize("name", ["idea", "own_agent"])
+def test_options_last_in_a_cell_are_a_picture(name):
+    """As getting-started.md promises."""
+    (path,) = (path for path in NOTEBOOKS if path.stem == name)
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    sources = ["".join(cell["source"]) for cell in cells]
+    assert any(source.endswith("\noptions") for source in sources)
+
+
+def test_the_gallery_begins_with_four_rooms_and_lists_examples_that_exist():
+    conf = (ROOT / "docs" / "conf.py").read_text(encoding="utf-8")
+    (listed,) = re.findall(r"EXAMPLES = \[(.*?)\]", conf, flags=re.DOTALL)
+    names = re.findall(r'"(\w+)"', listed)
+    assert names[0] == "four_rooms"
+    assert len(names) == len(set(names))
+    assert set(names) <= {path.stem for path in (ROOT / "examples").glob("*.py")}
 
 
 def test_pictures_need_no_matplotlib():
