@@ -32,6 +32,7 @@ myst_heading_anchors = 3
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
+nb_merge_streams = True
 
 # `solve` in a docstring links to it.
 default_role = "py:obj"

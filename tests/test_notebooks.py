@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib import machinery
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 
 import eigenoptions as eo
-from eigenoptions import _svg
+from eigenoptions import _progress, _svg
 from eigenoptions._colors import RED
 from eigenoptions.options.pictures import show_feature_options
 
@@ -279,6 +280,16 @@ def test_the_gallery_begins_with_four_rooms_and_lists_examples_that_exist():
     assert names[0] == "four_rooms"
     assert len(names) == len(set(names))
     assert set(names) <= {path.stem for path in (ROOT / "examples").glob("*.py")}
+
+
+def test_a_notebook_shows_a_bar_only_where_it_can_be_drawn(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    for spec, expected in (
+        (None, False),
+        (machinery.ModuleSpec("ipywidgets", None), True),
+    ):
+        monkeypatch.setattr(_progress, "find_spec", lambda name, spec=spec: spec)
+        assert _progress._has_spectators() is expected
 
 
 def test_pictures_need_no_matplotlib():

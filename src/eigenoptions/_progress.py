@@ -2,7 +2,7 @@
 
 * a function is called as ``progress(done, total)``;
 * None, the default, shows a bar after two seconds where somebody can see it: in a
-  terminal or a notebook;
+  terminal, or in a notebook with ipywidgets;
 * True shows a bar at once, and False shows none.
 
 A public function is decorated with `shows_progress`, and calls `check_progress` first.
@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 from functools import wraps
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 from eigenoptions._types import Progress
@@ -91,7 +92,8 @@ def _has_spectators() -> bool:
     if not is_main_process():
         return False
     if "ipykernel" in sys.modules:
-        return True
+        # What rich needs to draw in a notebook: without it, it warns instead.
+        return find_spec("ipywidgets") is not None
     return sys.stderr is not None and sys.stderr.isatty()
 
 

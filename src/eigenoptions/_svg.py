@@ -149,6 +149,7 @@ class _MapDrawing:
     def __init__(self, coords: IntegerArray) -> None:
         side = int(np.ptp(coords, axis=0).max()) + 1
         self._is_small = side <= MAX_ARROW_SIDE
+        self._has_policy = False
         self._has_turns = False
         self._has_values = False
         grid = np.pad(layout_states(coords, _MAX_SIDE), 1, constant_values=-1)
@@ -196,6 +197,7 @@ class _MapDrawing:
         facing: int | None,
     ) -> None:
         """Draw the action of each cell, and a red dot where there is none."""
+        self._has_policy = True
         arrows = ""
         digits = ""
         glyphs = draw_arrows(policy, moves, turns)
@@ -274,10 +276,12 @@ class _MapDrawing:
     def finish(self, caption: str) -> Figure:
         """The map with what was added to it."""
         # Arrows need ten pixels a cell, those that bend fourteen; small maps get more.
-        pixels = 240.0 / self._width
-        if self._is_small:
+        # Four of thirteen cells fit into a page of the documentation.
+        least = 1.0
+        if self._has_policy:
             least = 14.0 if self._has_turns else 10.0
-            pixels = float(np.clip(190.0 / self._width, least, 18.0))
+        side = 172.0 if self._is_small else 230.0
+        pixels = float(np.clip(side / self._width, least, 18.0))
         body = "".join(self._parts)
         return _frame(body, self._width, self._height, pixels * self._width, caption)
 
@@ -338,7 +342,8 @@ def draw_nodes(
             move = places[next_states[state]] - places[state]
             length = float(np.hypot(*move))
             if length > 0:
-                arrows += _trace_edge_arrow(places[state], move / length, length)
+                reach = max(0.5 * length, length - radius - 1.0)
+                arrows += _trace_edge_arrow(places[state], move / length, reach)
         parts.append(
             f'<path d="{arrows}" fill="none" stroke="{SCREEN_ORANGE}" '
             'stroke-width="1" stroke-linejoin="round" stroke-linecap="round"/>'
@@ -591,10 +596,10 @@ def _trace_arrow(
 
 
 def _trace_edge_arrow(place: FloatArray, direction: FloatArray, length: float) -> str:
-    """An arrow from a node to most of the way along an edge."""
+    """An arrow of a length from a node along an edge."""
     across = direction[::-1] * np.array([-1.0, 1.0])
-    head = min(2.5, 0.3 * length)
-    tip = place + 0.75 * length * direction
+    head = min(2.5, 0.4 * length)
+    tip = place + length * direction
     left = tip + head * (0.7 * across - direction)
     right = tip - head * (0.7 * across + direction)
     return (
