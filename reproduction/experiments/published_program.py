@@ -25,7 +25,7 @@ from reproduction.experiment import Block
 from reproduction.experiments.figure6 import GRID
 from reproduction.lab import Data, Job, Jobs, Results, stack_tables
 from reproduction.readings import AUTHORS_BASIS, TOLERANCE, WALLS
-from reproduction.runs.diffusion import diffuse_quickly, stack_times
+from reproduction.runs.diffusion import diffuse, diffuse_quickly, stack_times
 from reproduction.runs.learning import (
     COUNTS,
     EPISODES,
@@ -83,25 +83,29 @@ def list_jobs(
     followed, followed_runs, followed_seed : sequence of int, int, int
         The same for agents that follow options until they end.
     grid : sequence of int
-        Numbers of options of diffusion times.
+        Numbers of options at which the program's diffusion times are computed.
     """
     learners = [
         Learner(maze, {"n": n}, {"n_options": n})
         for maze in episodes
         for n in limit_counts(maze, followed)
     ]
-    changes: dict[str, dict[str, Any]] = {
-        PAPER: {},
-        **{name: OPTION_READINGS[name] for name in (WALLS, TOLERANCE, AUTHORS_BASIS)},
-    }
     diffusion = [
         Job(
+            diffuse,
+            {"maze": maze, "options": {}},
+            {"domain": maze, "change": PAPER},
+        )
+        for maze in episodes
+    ]
+    diffusion += [
+        Job(
             diffuse_quickly,
-            {"maze": maze, "options": settings, "counts": grid},
+            {"maze": maze, "options": OPTION_READINGS[change], "counts": grid},
             {"domain": maze, "change": change},
         )
         for maze in episodes
-        for change, settings in changes.items()
+        for change in (WALLS, TOLERANCE, AUTHORS_BASIS)
     ]
     return {
         "runs": list_published_jobs(
