@@ -214,18 +214,16 @@ def summarize(chapters: Sequence[Chapter]) -> dict[str, Any]:
 def tabulate_readings(claims: Sequence[Claim]) -> dict[str, Any]:
     """What the table of claims and readings shows.
 
-    Claims to which several readings apply are its rows, in two halves that stand side
-    by side where there is room, each with the names of its readings; ``single`` are the
-    other claims. ``names`` are the readings that apply to some claim.
+    The claims are its rows, in two halves that stand side by side where there is room,
+    each with the names of its readings. ``names`` are all readings that apply to some
+    claim, and ``late`` says what final performance would change.
     """
-    several = [claim for claim in claims if claim.readings]
-    middle = (len(several) + 1) // 2
-    halves = [half for half in (several[:middle], several[middle:]) if half]
+    middle = (len(claims) + 1) // 2
+    halves = [half for half in (claims[:middle], claims[middle:]) if half]
     return {
-        "names": _list_readings(several),
+        "names": _list_readings(claims),
         "halves": [(_list_readings(half), half) for half in halves],
-        "single": [claim for claim in claims if not claim.readings],
-        "late": _count_late_verdicts(several),
+        "late": _count_late_verdicts(claims),
     }
 
 

@@ -43,7 +43,13 @@ from reproduction.readings import FINAL
 from reproduction.report import Outcome, write_chapter, write_report
 from reproduction.runs.diffusion import compute_diffusion_times
 from reproduction.runs.learning import learn
-from reproduction.runs.options import make_eigenoptions, make_options
+from reproduction.runs.options import (
+    draw_basis,
+    find_clusters,
+    make_eigenoptions,
+    make_options,
+    take_authors_basis,
+)
 from reproduction.runs.published import learn_in_two_steps
 
 ROOT = Path(__file__).parent.parent
@@ -427,6 +433,36 @@ def test_published_learner_without_options_learns_as_q_learning_does(i_maze):
     np.testing.assert_array_equal(two_steps, again)
     whole = learn(**settings, number=0)
     assert abs(two_steps.mean() - whole.mean()) < 0.1
+
+
+def test_read_options_of_maps_of_letters(tmp_path, four_rooms):
+    ours = eo.discover(four_rooms, method="bottleneck")
+    for number, policy in enumerate(ours.policy, start=1):
+        rows = [["X"] * 13 for _ in range(13)]
+        for (row, column), action in zip(four_rooms.coords, policy, strict=True):
+            rows[row][column] = "URDLT"[action]
+        text = "\n".join(["13,13", *("".join(row) for row in rows)])
+        (tmp_path / f"4rooms_split_{number}.mdp").write_text(text)
+    again = make_options(four_rooms, "files", folder=str(tmp_path))
+    assert again is not None
+    np.testing.assert_array_equal(again.policy, ours.policy)
+
+
+def test_random_basis_spans_the_same_eigenspaces(open_room):
+    spectrum = eo.spectrum(eo.graph(open_room))
+    for other in (draw_basis(spectrum, 1), take_authors_basis(spectrum, open_room)):
+        for cluster in find_clusters(spectrum):
+            both = np.hstack([spectrum.vectors[:, cluster], other.vectors[:, cluster]])
+            assert np.linalg.matrix_rank(both, tol=1e-5) == cluster.stop - cluster.start
+
+
+def test_walls_as_states_add_options_that_do_nothing(i_maze):
+    with_walls = make_eigenoptions(i_maze, walls=True)
+    plain = make_eigenoptions(i_maze)
+    # 17 rows of 5 cells, both signs.
+    assert len(with_walls) == 2 * 17 * 5
+    np.testing.assert_array_equal(with_walls.policy[:16], plain.policy[:16])
+    assert with_walls.initiation[16:].any(axis=1).sum() == len(plain) - 22
 
 
 def test_diffusion_times_of_both_solvers_agree(four_rooms):

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from reproduction.drawing import add_legend, draw_lines, make_graphs
 from reproduction.experiment import Block
 from reproduction.lab import Data, Job, Jobs, Results
-from reproduction.runs.diffusion import diffuse_quickly, stack_times
+from reproduction.runs.diffusion import diffuse, stack_times
 from reproduction.runs.learning import (
     COUNTS,
     EPISODES,
@@ -45,7 +45,7 @@ def list_jobs(
             counts = limit_counts(maze, options, **settings)
             arguments = {"maze": maze, "options": settings, "counts": counts}
             columns = {"domain": maze, "choice": choice}
-            diffusion.append(Job(diffuse_quickly, arguments, columns))
+            diffusion.append(Job(diffuse, arguments, columns))
 
     ties = []
     for maze in episodes:
@@ -57,11 +57,11 @@ def list_jobs(
                 "counts": counts,
             }
             columns = {"domain": maze, "order": repr(order)}
-            ties.append(Job(diffuse_quickly, arguments, columns))
+            ties.append(Job(diffuse, arguments, columns))
     # Eigenvalue 1 of the 4-room domain is repeated eight times.
     bases = [
         Job(
-            diffuse_quickly,
+            diffuse,
             {
                 "maze": maze,
                 "options": {"gamma": 0.99, "basis": basis},

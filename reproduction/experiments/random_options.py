@@ -38,7 +38,7 @@ from reproduction.readings import (
     TOLERANCE,
     WITHOUT_E1,
 )
-from reproduction.runs.diffusion import diffuse_quickly, stack_times
+from reproduction.runs.diffusion import diffuse, stack_times
 from reproduction.runs.learning import (
     Learner,
     list_learning_jobs,
@@ -149,7 +149,7 @@ def list_jobs(
         "diffusion": _list_diffusion_jobs(maze, counts, sets, sequences),
         "diffusion_of_readings": [
             Job(
-                diffuse_quickly,
+                diffuse,
                 {
                     "maze": maze,
                     "options": OPTION_READINGS[reading],
@@ -211,7 +211,7 @@ def _list_diffusion_jobs(
     ) -> Job:
         arguments = {"maze": maze, "options": options, **others}
         columns = {"domain": maze, "kind": kind, "set": number}
-        return Job(diffuse_quickly, arguments, columns)
+        return Job(diffuse, arguments, columns)
 
     n_states = eo.maze(maze).n_states
     shares = [list_shares(n_states, limit) for limit in LIMITS]

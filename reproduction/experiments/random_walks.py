@@ -57,6 +57,7 @@ QUICK = {
     "mazes": ["i-maze", "four-rooms"],
     "options": [0, 2, 8, 16],
     "walkers": 30,
+    "reading_walkers": 30,
     "steps": 1500,
     "readings": [WITHOUT_E1, WALLS],
 }
@@ -79,6 +80,7 @@ def list_jobs(
     mazes: Sequence[str] = MAZES,
     options: Sequence[int] = (0, 2, 4, 8, 16, 32, 64),
     walkers: int = 400,
+    reading_walkers: int = 200,
     steps: int = 6000,
     short: int = 100,
     seed: int = 2017,
@@ -109,10 +111,12 @@ def list_jobs(
                 if n:
                     others.append(({"n": n, **choice}, columns | {"reading": reading}))
 
-    shared = {"walkers": walkers, "steps": steps, "short": short}
+    shared = {"steps": steps, "short": short}
     return {
-        "walks": _list_walk_jobs(agents, shared, seed),
-        "readings": _list_walk_jobs(others, shared, seed + 1),
+        "walks": _list_walk_jobs(agents, {"walkers": walkers, **shared}, seed),
+        "readings": _list_walk_jobs(
+            others, {"walkers": reading_walkers, **shared}, seed + 1
+        ),
     }
 
 
@@ -160,18 +164,19 @@ def measure_walks(
     time = np.bincount(paths.ravel(), minlength=mdp.n_states) / paths.size
     visited = time[time > 0]
     entropy = -(visited * np.log(visited)).sum()
+    n_pairs = mdp.n_states * (mdp.n_states - 1)
     corners = find_corners(mdp)
-    to_corners = eo.hitting_times(mdp, found)[:, corners]
-    longer = _count_extra_steps(mdp, found)
+    to_goals = eo.hitting_times(mdp, found)
+    longer = _count_extra_steps(mdp, found, to_goals)
 
     row = {
-        "diffusion_time": eo.diffusion_time(mdp, found),
-        "longer_diffusion_time": longer.sum() / (mdp.n_states * (mdp.n_states - 1)),
+        "diffusion_time": to_goals.sum() / n_pairs,
+        "longer_diffusion_time": longer.sum() / n_pairs,
         "effective_states": np.exp(entropy) / mdp.n_states,
         "seen_in_1000": is_seen_soon.mean(),
         **measure_rooms(mdp, paths, time, distances),
-        "steps_to_corners": to_corners.sum() / (4 * (mdp.n_states - 1)),
-        "longer_to_corners": longer[corners].sum() / (4 * (mdp.n_states - 1)),
+        "steps_to_corners": to_goals[:, corners].sum() / (4 * (mdp.n_states - 1)),
+        "longer_to_corners": longer[:, corners].sum() / (4 * (mdp.n_states - 1)),
     }
     starts = paths[:, :1]
     walks = {
@@ -186,12 +191,14 @@ def measure_walks(
     }
 
 
-def _count_extra_steps(mdp: MDP, options: OptionSet | None) -> FloatArray:
-    """``(goals, starts)`` expected steps if an option of k moves costs k + 1 steps."""
+def _count_extra_steps(
+    mdp: MDP, options: OptionSet | None, to_goals: FloatArray
+) -> FloatArray:
+    """Hitting times ``(S, S)`` if an option of k moves costs k + 1 steps."""
     if options is None:
-        return eo.hitting_times(mdp).T
+        return to_goals
     (times,) = compute_hitting_times(mdp, options, [len(options)])
-    longer: FloatArray = times[:, :, 1]
+    longer: FloatArray = times[:, :, 1].T
     return longer
 
 
@@ -203,14 +210,18 @@ def walk_from_random_states(
     seed: Sequence[int],
 ) -> Paths:
     """Random walks over actions and options, which do not end at the goal."""
-    rng = np.random.default_rng(seed)
-    paths = np.empty((n_walkers, n_steps + 1), dtype=np.int64)
-    paths[:, 0] = rng.integers(mdp.n_states, size=n_walkers)
-
+    # Without a start, every episode begins in a random state.
     endless = MDP(mdp.transition)
-    for path in paths:
-        steps = walk(endless, n_steps, options, begin=int(path[0]), rng=rng)
-        path[1:] = steps.next_obs
+    steps = walk(
+        endless,
+        n_walkers * n_steps,
+        options,
+        max_episode_steps=n_steps,
+        rng=np.random.default_rng(seed),
+    )
+    paths = np.empty((n_walkers, n_steps + 1), dtype=np.int64)
+    paths[:, 0] = np.asarray(steps.obs)[::n_steps]
+    paths[:, 1:] = np.asarray(steps.next_obs).reshape(n_walkers, n_steps)
     return paths
 
 

@@ -35,34 +35,10 @@ def diffuse(
     mdp = eo.maze(maze)
     found = make_options(mdp, **options)
     assert found is not None
-
     if counts is None:
         counts = range(len(found) + 1)
-        times = np.asarray(eo.diffusion_curve(mdp, found))
-    else:
-        counts = [n for n in counts if n <= len(found)]
-        times = np.array([_measure_first(mdp, found, n) for n in counts])
-    _, with_extra_step = compute_diffusion_times(mdp, found, counts)
-    return pd.DataFrame(
-        {
-            "n_options": counts,
-            "diffusion_time": times,
-            "with_extra_step": with_extra_step,
-        }
-    )
-
-
-def diffuse_quickly(
-    *, maze: str, options: Mapping[str, Any], counts: Sequence[int]
-) -> pd.DataFrame:
-    """The table of `diffuse`, by `compute_diffusion_times` alone.
-
-    It is ten times as fast for many options, without a proof of its accuracy.
-    """
-    mdp = eo.maze(maze)
-    found = make_options(mdp, **options)
-    assert found is not None
     counts = [n for n in counts if n <= len(found)]
+
     times, with_extra_step = compute_diffusion_times(mdp, found, counts)
     return pd.DataFrame(
         {
@@ -160,10 +136,3 @@ def stack_times(results: Sequence[Result]) -> pd.DataFrame:
         names = pd.DataFrame({**columns}, index=times.index)
         tables.append(names.join(times))
     return pd.concat(tables, ignore_index=True)
-
-
-def _measure_first(mdp: eo.MDP, options: eo.OptionSet, n: int) -> float:
-    """Diffusion time with the first n options; without any where n is 0."""
-    if n == 0:
-        return eo.diffusion_time(mdp)
-    return eo.diffusion_time(mdp, options[:n])
