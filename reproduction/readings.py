@@ -43,16 +43,14 @@ PUBLISHED_PROGRAM = "published program"
 
 # Which reading is the main one, and why; the report says it below its table.
 WHY_MAIN = (
-    "The main reading is the closest to the paper's words. Options cost as many steps "
+    "The main reading is the closest to the paper's words: options cost as many steps "
     "as they have moves, e1 counts, the Laplacian is the normalized one, and options "
-    "run until they terminate. Learning is judged by the whole curve. The paper says "
-    "that its figures depict, after learning for a given number of episodes, the "
-    "agents' final performance; their axis is this number. Of the figure of Appendix "
-    "D it says the same, and that it zooms in on the interval in which agents are "
-    "still learning; it calls the one of random options a learning curve; and it "
-    "concludes that agents accumulate reward faster. So final performance is one "
-    "point of the curve for each number of episodes. Performance after the last "
-    "episodes only is the reading beside it."
+    "run until they terminate. Learning is judged by the whole curve. Figure 7 "
+    "depicts, \"after learning for a given number of episodes, the agents' final "
+    'performance": a point for each number of episodes. Appendix D says the same of a '
+    'figure that zooms in on the episodes "in which agents are still learning", and '
+    'calls another a "learning curve"; the conclusion is that agents accumulate '
+    "reward faster. Performance after the last episodes is the reading beside it."
 )
 
 # What each reading means, in the order of the report's table.
