@@ -25,7 +25,7 @@ from reproduction.experiment import Block
 from reproduction.experiments.figure6 import GRID
 from reproduction.lab import Data, Job, Jobs, Results, stack_tables
 from reproduction.readings import AUTHORS_BASIS, TOLERANCE, WALLS
-from reproduction.runs.diffusion import diffuse, diffuse_quickly, stack_times
+from reproduction.runs.diffusion import diffuse, stack_times
 from reproduction.runs.learning import (
     COUNTS,
     EPISODES,
@@ -100,7 +100,7 @@ def list_jobs(
     ]
     diffusion += [
         Job(
-            diffuse_quickly,
+            diffuse,
             {"maze": maze, "options": OPTION_READINGS[change], "counts": grid},
             {"domain": maze, "change": change},
         )
