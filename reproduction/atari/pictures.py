@@ -20,6 +20,7 @@ from eigenoptions.atari.emulator import Bytes
 from eigenoptions.plots import save_clip
 from reproduction.atari.games import get_game, load_starts
 from reproduction.atari.measures import FAR, OPTION, get_points
+from reproduction.atari.settings import WHOLE_GAMES
 from reproduction.drawing import make_graphs
 from reproduction.lab import Data
 
@@ -115,7 +116,8 @@ def _name_support(n_settled: int, n_starts: int) -> str:
 def draw_highlights(data: Data, *, game: str) -> Figure:
     """Where highlighted options end, on the game's screen.
 
-    Beside it are the heights of the chicken in Freeway, and some options elsewhere.
+    Beside it are the heights of the chicken in Freeway, and some options elsewhere; and
+    how many options have arrived after how many frames.
     """
     known = get_game(game)
     highlights = data["highlights"]
@@ -124,8 +126,10 @@ def draw_highlights(data: Data, *, game: str) -> Figure:
     singular = first[first.kind == "singular"]
     paths = {label: get_points(traces[label]) for label in singular.label}
 
-    n_axes = 2 if game == "Freeway" else 1 + min(3, len(paths))
-    figure, (left, *others) = make_graphs(n_axes, columns=4)
+    n_others = 1 if game == "Freeway" else min(2, len(paths))
+    n_curves = int("curves" in data)
+    figure, axes = make_graphs(1 + n_others + n_curves, columns=4)
+    left, *others = axes[: 1 + n_others]
     figure.set_figheight(2.6)
     if paths:
         late = np.concatenate([path[len(path) // 2 :] for path in paths.values()])
@@ -141,6 +145,8 @@ def draw_highlights(data: Data, *, game: str) -> Figure:
             screen = get_screen(highlights, game, option.start)
             places = known.to_screen(paths[option.label])
             draw_heat_map(ax, screen, places, option.label)
+    if "curves" in data:
+        draw_arrivals(axes[-1], data["curves"])
     return figure
 
 
@@ -186,6 +192,22 @@ def draw_height_histograms(ax: Axes, heights: Mapping[str, ArrayLike]) -> None:
         xlim=(0, 1),
         ylim=(0, 184),
     )
+    ax.legend()
+
+
+def draw_arrivals(ax: Axes, curves: pd.DataFrame) -> None:
+    """Draw the share of options that settle away from their start, by frames.
+
+    Where the curves are flat, longer roll-outs would say the same.
+    """
+    curves = curves[curves.kind.isin(["singular", "random"])]
+    names = {"paper": "", WHOLE_GAMES: ", until the game is over"}
+    for variant, suffix in names.items():
+        part = curves[curves.variant == variant]
+        for kind, table in part.groupby("kind", sort=False):
+            shares = table.groupby("frames").arrives.mean()
+            ax.plot(shares.index, shares, label=f"{kind}{suffix}", marker=".")
+    ax.set(xlabel="frames", ylabel="options that have arrived", ylim=(0, None))
     ax.legend()
 
 

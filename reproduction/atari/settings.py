@@ -211,7 +211,7 @@ def make_full_variants(game: str) -> list[Variant]:
         n_slow = 1
         n_starts = 3
     else:
-        random = Kind("random", 4, bases=10)
+        random = Kind("random", 96)
         frames = 160
         n_slow = 2
         n_starts = 4

@@ -18,7 +18,8 @@ def load_results(*, game: str) -> Data:
         # A file such as freeway-rollouts.csv.gz.
         name = path.name.partition("-")[2].removesuffix(".csv.gz")
         table = pd.read_csv(path)
-        if "region" in table:
-            table["region"] = table.region.fillna("")
+        for column in ("region", "regions"):
+            if column in table:
+                table[column] = table[column].fillna("")
         data[name] = table
     return data

@@ -69,8 +69,29 @@ def draw_figure(data: Data) -> Figure:
 
 
 def write_notes(data: Data) -> Iterator[Block]:
-    """How much was rolled out, and the means of all kinds."""
-    return describe_rollouts(data)
+    """How much was rolled out, the means of all kinds, and goals by frames."""
+    yield from describe_rollouts(data)
+    if "curves" in data:
+        yield (
+            "Goals of Kulkarni et al. that options have arrived at after so many "
+            "frames, by collection:",
+            _tabulate_goals(data["curves"]),
+        )
+
+
+def _tabulate_goals(curves: pd.DataFrame) -> pd.DataFrame:
+    """How many goals are reached after how many frames, from all starts together."""
+    curves = curves[curves.kind.isin(["singular", "random"])]
+    rows = []
+    groups = curves.groupby(["variant", "frames"], sort=False)
+    for (variant, frames), part in groups:
+        row = {"variant": variant, "frames": frames}
+        for kind, table in part.groupby("kind", sort=False):
+            reached = table.regions.str.split(";").groupby(table.collection)
+            n_goals = [len(set().union(*lists) & set(GOALS)) for _, lists in reached]
+            row[f"{kind} directions"] = list_numbers(n_goals)
+        rows.append(row)
+    return pd.DataFrame(rows).fillna("")
 
 
 @claim(
