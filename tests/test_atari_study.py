@@ -19,11 +19,13 @@ from reproduction import atari
 from reproduction.atari.collection import Collection, load_collection
 from reproduction.atari.game_graph import explore_game
 from reproduction.atari.games import GAMES, get_game, load_starts
+from reproduction.atari.joystick import check_memory, look_at_memory
 from reproduction.atari.measures import (
     compare_with_random,
     count_meetings,
     find_reliable,
     mean_agreement,
+    measure_prefixes,
     measure_rollouts,
 )
 from reproduction.atari.rollouts import Rollouts, look_ahead, roll_out, round_to_grid
@@ -147,6 +149,38 @@ def test_rollouts_together_equal_each_alone(
         assert log.actions[i, : log.length[i]].tolist() == actions
 
 
+@pytest.mark.parametrize("game", ["MontezumaRevenge", "MsPacman"])
+def test_memory_after_each_action_is_that_of_emulating_all(game: str) -> None:
+    """The slow twin emulates every action in states of a random walk."""
+    emulator = Emulator(game)
+    emulator.replay([0] * INTROS[game])
+    rng = np.random.default_rng(0)
+    n_tried = 0
+    for _ in range(60):
+        emulator.act(int(rng.integers(emulator.n_actions)))
+        here = emulator.save()
+        ram = emulator.ram()
+        steps = [step.rams[-1] for step in emulator.try_actions(here)]
+        tried = []
+
+        def try_action(action: int) -> Any:
+            tried.append(action)  # noqa: B023
+            return steps[action]  # noqa: B023
+
+        rams = look_at_memory(game, emulator.actions, ram, try_action)
+        np.testing.assert_array_equal(rams, steps)
+        n_tried += len(tried)
+        emulator.restore(here)
+    assert n_tried < 60 * emulator.n_actions
+
+
+def test_memory_that_a_rule_gets_wrong_is_refused() -> None:
+    ram = np.zeros(128, dtype=np.uint8)
+    check_memory("MsPacman", ram, ram)
+    with pytest.raises(RuntimeError, match="joystick"):
+        check_memory("MsPacman", ram, ram + 1)
+
+
 @pytest.mark.parametrize("game", INTROS)
 def test_game_graph_has_the_transitions_of_the_emulator(game: str) -> None:
     known = get_game(game)
@@ -211,6 +245,18 @@ def test_measures_of_lost_lives_and_ties() -> None:
         make_log([[[0]] * 4 + [[90], [20], [20], [90]]]), get_game("Freeway")
     )
     assert first.x.tolist() == [90]
+
+
+def test_measures_of_a_prefix_are_those_of_a_shorter_roll_out() -> None:
+    path = np.arange(40)[:, None] // 8 * 8
+    whole = make_log([path, path], length=[40, 15])
+    for frames, table in measure_prefixes(whole, get_game("Freeway"), n_parts=4):
+        length = np.minimum([40, 15], frames)
+        shorter = make_log([path[:frames]] * 2, length=length)
+        shorter.died[:] = [False, frames >= 15]
+        expected = measure_rollouts(shorter, get_game("Freeway"))
+        pd.testing.assert_frame_equal(table, expected)
+    assert frames == 40
 
 
 def test_meetings_of_own_places_are_beyond_those_of_other_options(
@@ -456,6 +502,26 @@ def test_claims_about_places_follow_from_the_table(rng: np.random.Generator) -> 
     both = table.assign(region=np.where(singular, crossings, ""))
     assert judge("MsPacman", both)["pacman-places"] == "holds"
     assert judge("MsPacman", table)["pacman-places"] == "does not hold"
+
+
+def test_other_readings_are_judged_beside_the_main_one(
+    rng: np.random.Generator,
+) -> None:
+    main = make_rollouts(rng, own=0.0)
+    argmax = make_rollouts(rng, own=0.9).assign(variant="literal argmax")
+    argmax = argmax[argmax.kind.isin(["singular", "random"])]
+    rows = main[main.kind == "singular"].assign(
+        variant="published program", kind="published"
+    )
+    data = {"rollouts": pd.concat([main, argmax, rows[rows.start < 2]])}
+    judged = load_experiment("mspacman").judge(data)
+    (intent,) = [claim for claim in judged if claim.id == "pacman-intent"]
+    assert intent.verdicts["main"] == "does not hold"
+    assert intent.verdicts["literal argmax"] == "holds"
+    assert intent.verdicts["published program"] != "holds"
+    assert intent.edge
+    # A reading is no other way to make options.
+    assert "pacman-ours-1" not in {claim.id for claim in judged}
 
 
 # Stored results and the command

@@ -29,7 +29,7 @@ from reproduction.atari.measures import (
     mean_agreement,
 )
 from reproduction.atari.settings import WHOLE_GAMES
-from reproduction.claims import Claim, Finding, make_claim
+from reproduction.claims import Claim, Finding, Tests, make_claim
 from reproduction.experiment import Block
 from reproduction.lab import Data
 from reproduction.readings import (
@@ -128,7 +128,7 @@ def judge_intent(data: Data) -> Finding:
 
     tests = _test_intent(main)
     other_margin = level.above() if has_enough(main) else None
-    readings = {
+    readings: dict[str, Tests] = {
         OTHER_MARGIN: [other_margin, tests[1]],
         LAXER: [_stays_longer_than_walks(main)],
     }
@@ -152,6 +152,8 @@ def judge_intent(data: Data) -> Finding:
 
 def _test_intent(table: pd.DataFrame) -> list[bool | None]:
     """Whether options agree across starts, and more than random ones."""
+    if table.start.nunique() < 2:
+        return [None, None]
     enough = has_enough(table)
     level = mean_agreement(table[table.kind == "singular"])
     agrees = compare_with_random(table, "agreement", n_intervals=2)
@@ -171,11 +173,13 @@ def judge_places(data: Data, places: Mapping[str, str]) -> Finding:
 
     `places` has a word that the names of their regions contain, by what they are.
     """
-    tests, rows = _test_places(select_main(data), places)
-    readings = {
-        name: _test_places(table, places)[0]
-        for name, table in select_readings(data).items()
+    main = select_main(data)
+    tests, rows = _test_places(main, places)
+    readings: dict[str, Tests] = {
+        LAXER: [_arrive_in_each(main, word) for word in places.values()]
     }
+    for name, rollouts in select_readings(data).items():
+        readings[name], _ = _test_places(rollouts, places)
     table = pd.DataFrame(rows)
     arrivals = table["roll-outs that arrive at"] + " " + table["singular directions"]
     return Finding(
@@ -183,9 +187,18 @@ def judge_places(data: Data, places: Mapping[str, str]) -> Finding:
         readings=readings,
         measured=f"roll-outs that arrive there: {', '.join(arrivals)}",
         evidence=f"One test each for {', '.join(places)}: some option arrives there in "
-        "every collection, and more often than random directions do.",
+        "every collection, and more often than random directions do; the laxer limit "
+        "asks for the first alone.",
         table=table,
     )
+
+
+def _arrive_in_each(rollouts: pd.DataFrame, word: str) -> bool | None:
+    """Whether some option arrives at such a place in every collection."""
+    singular = rollouts[rollouts.kind == "singular"]
+    is_there = singular.region.str.contains(word) & (singular.arrives > 0)
+    arrives = is_there.groupby(singular.collection).any()
+    return is_seen(bool(arrives.all()), has_enough(rollouts))
 
 
 def _test_places(
