@@ -376,10 +376,23 @@ def test_a_pipe_is_refused_instead_of_waiting(tmp_path):
         eo.load_options(tmp_path / "pipe")
 
 
+def make_csr_arrays(matrix):
+    return {name: getattr(matrix, name) for name in ("data", "indices", "indptr")}
+
+
 def test_text_of_a_forged_file_does_not_control_the_terminal(options, tmp_path):
     path = tmp_path / "forged.safetensors"
     write_arrays(path, "\x1b[31moptions", {}, {"a": np.zeros(1)})
     with pytest.raises(ValueError, match="holds") as caught:
+        eo.load_options(path)
+    assert "\x1b" not in str(caught.value)
+
+    # Names of its description.
+    arrays = {"policy": options.policy}
+    for part, array in make_csr_arrays(options.mdp.transition).items():
+        arrays[f"transition.{part}"] = array
+    write_arrays(path, "options", {"mdp": {"\x1b[31m": 1}}, arrays)
+    with pytest.raises(ValueError, match="cannot be read") as caught:
         eo.load_options(path)
     assert "\x1b" not in str(caught.value)
 

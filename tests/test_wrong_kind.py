@@ -6,11 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
 import pytest
+from scipy.sparse import coo_array
 
 import eigenoptions as eo
 from eigenoptions.features import Fourier, Raw
@@ -122,6 +124,17 @@ def make_line(n_states: int) -> eo.MDP:
     return eo.MDP.from_successors(np.stack([left, right], axis=1), start=0)
 
 
+def make_wheel(n_states: int) -> eo.MDP:
+    """A ring whose first state has an edge to all others, as weights."""
+    ring = np.arange(n_states)
+    following = (ring + 1) % n_states
+    row = np.concatenate([ring, np.zeros(n_states - 1, dtype=int)])
+    column = np.concatenate([following, ring[1:]])
+    half = coo_array((np.ones(len(row)), (row, column)), shape=(n_states, n_states))
+    mdp = eo.MDP.from_successors(following[:, None])
+    return replace(mdp, weights=half + half.T)
+
+
 def make_wide_data(n_features: int) -> eo.Transitions:
     obs = np.eye(3, n_features)
     return eo.Transitions.of((obs[:-1], [0, 1], obs[1:]))
@@ -157,6 +170,12 @@ def make_commuting_planner(n_states: int) -> eo.Planner:
             lambda line: Fourier((0.0,) * 30_000, (1.0,) * 30_000, 1, 1).frequencies,
             "GB",
         ),
+        (
+            lambda line: Fourier((0.0,) * 20, (1.0,) * 20, 3, 2)(np.ones((10**6, 20))),
+            "GB",
+        ),
+        (lambda line: eo.discover(make_wheel(30_000), 2, "diffusion"), "GB"),
+        (lambda line: eo.discover(make_wheel(30_000), 2, "bottleneck"), "GB"),
         (lambda line: feature_spectrum(make_wide_data(30_000), Raw(), 4), "GB"),
         (lambda line: make_commuting_planner(30_000).potential(0), "20,000"),
     ],

@@ -557,6 +557,12 @@ class Fourier(BoundedMap):
         return np.array(sorted(vectors))
 
     def _map(self, x: FloatArray) -> FloatArray:
+        # The angles, and the waves.
+        check_memory(
+            f"{len(self.frequencies):,} waves of {len(x):,} observations",
+            16 * len(self.frequencies) * len(x),
+            "give fewer transitions, or a lower order",
+        )
         return np.asarray(np.cos(np.pi * x.dot(self.frequencies.T)))
 
 

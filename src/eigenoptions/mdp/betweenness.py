@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.sparse import csr_array
 
@@ -14,6 +16,7 @@ def compute_betweenness(
     *,
     max_starts: int = 2000,
     block_size: int = 256,
+    max_bytes: float = 2**30,
     progress: Progress | None = None,
 ) -> FloatArray:
     """``(S,)`` betweenness of every state of a graph (Brandes, 2001).
@@ -31,8 +34,12 @@ def compute_betweenness(
         Most states from which shortest paths start.
     block_size : int, default=256
         Number of starts whose levels are one sparse matrix ``(starts, S)``.
+    max_bytes : float, default=2**30
+        Largest size of the levels of a block: in a large graph, blocks have fewer
+        starts.
     progress : callable, default=None
-        Called with the numbers of starts done and in all.
+        Called with the numbers of pairs of a start and a state that are done and in
+        all, there and back.
 
     Examples
     --------
@@ -47,17 +54,26 @@ def compute_betweenness(
         drawn = np.random.default_rng(rng).choice(n, max_starts, replace=False)
         starts = np.sort(drawn)
 
+    # A state of a level takes an index, a number and a mark, twice while it is made.
+    block_size = max(1, min(block_size, int(max_bytes / (40 * n))))
+    total = 2 * n * len(starts)
     betweenness = np.zeros(n)
     for first in range(0, len(starts), block_size):
         block = starts[first : first + block_size]
-        levels = _count_paths(A, block)
-        betweenness += _sum_dependencies(A, levels)
-        if progress is not None:
-            progress(first + len(block), len(starts))
+
+        def report(n_pairs: int, done: int = 2 * n * first) -> None:
+            if progress is not None:
+                progress(done + n_pairs, total)
+
+        levels = _count_paths(A, block, report)
+        betweenness += _sum_dependencies(A, levels, report)
+        report(2 * n * len(block))
     return betweenness
 
 
-def _count_paths(A: csr_array, starts: IndexArray) -> list[csr_array]:
+def _count_paths(
+    A: csr_array, starts: IndexArray, report: Callable[[int], None]
+) -> list[csr_array]:
     """Numbers of shortest paths to the states of each level, ``(starts, S)`` each.
 
     Level i holds the states at distance i from each start.
@@ -67,8 +83,11 @@ def _count_paths(A: csr_array, starts: IndexArray) -> list[csr_array]:
     paths = csr_array((np.ones(n_starts), starts, np.arange(n_starts + 1)), shape=shape)
     is_visited = np.zeros(shape, dtype=np.bool_)
     levels = []
+    n_reached = 0
     while paths.nnz:
         levels.append(paths)
+        n_reached += paths.nnz
+        report(n_reached)
         is_visited[paths.nonzero()] = True
 
         # Paths of the next level, without states that were reached before.
@@ -79,17 +98,22 @@ def _count_paths(A: csr_array, starts: IndexArray) -> list[csr_array]:
     return levels
 
 
-def _sum_dependencies(A: csr_array, levels: list[csr_array]) -> FloatArray:
+def _sum_dependencies(
+    A: csr_array, levels: list[csr_array], report: Callable[[int], None]
+) -> FloatArray:
     """``(S,)`` the share of all shortest paths that pass through each state."""
     n_starts, n = levels[0].shape
     total = np.zeros(n)
     dependency = csr_array((n_starts, n))
 
     # From the last level to the second: paths do not pass through their start.
+    n_done = n_starts * n
     for depth in range(len(levels) - 1, 1, -1):
         paths = levels[depth]
         previous = levels[depth - 1]
         share = paths.power(-1)
         dependency = csr_array(((share + dependency * share) @ A) * previous)
         total += dependency.sum(axis=0)
+        n_done += paths.nnz
+        report(n_done)
     return total

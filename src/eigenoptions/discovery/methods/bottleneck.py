@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._types import BoolArray, IndexArray, Progress, Randomness
+from eigenoptions._validation import check_memory
 from eigenoptions.discovery.method import (
     NoOptionsError,
     choose_goal_discount,
@@ -140,6 +141,13 @@ def find_passages(W: csr_array, max_steps: int) -> BoolArray:
         state = state[rows]
         reached = reached[rows]
 
+        # At most so many entries, which are sorted: a copy of an index and a number.
+        n_entries = reached.nnz + int(degree[reached.indices].sum())
+        check_memory(
+            f"the surroundings of {n:,} states",
+            24 * min(n_entries, len(rows) * n),
+            'they are too dense for bottlenecks, take method="community"',
+        )
         reached = csr_array(reached + reached @ A)
         row_state = np.repeat(state, np.diff(reached.indptr))
         reached.data[:] = reached.indices != row_state

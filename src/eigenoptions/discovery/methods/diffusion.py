@@ -14,8 +14,8 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array, eye_array
 from scipy.sparse.csgraph import connected_components
 
-from eigenoptions._types import FloatArray
-from eigenoptions._validation import check_int
+from eigenoptions._types import FloatArray, Progress
+from eigenoptions._validation import check_int, check_memory
 from eigenoptions.discovery.method import choose_goal_discount, discovery_method
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose
@@ -30,15 +30,22 @@ from eigenoptions.options.purposes import find_local_maxima, make_goal_purposes
     remedy="a smaller t has more",
 )
 def choose_purposes(
-    mdp: MDP, n_options: int | None, rng: np.random.Generator, *, t: int = 4
+    mdp: MDP,
+    n_options: int | None,
+    rng: np.random.Generator,
+    *,
+    t: int = 4,
+    progress: Progress | None = None,
 ) -> list[Purpose]:
     """Indicators of the local maxima of f_t, largest first."""
     W = graph(mdp)
-    maxima = find_local_maxima(W, compute_diffusion_distances(W, t))
+    maxima = find_local_maxima(W, compute_diffusion_distances(W, t, progress))
     return make_goal_purposes(mdp, maxima[:n_options].tolist())
 
 
-def compute_diffusion_distances(W: csr_array, t: int) -> FloatArray:
+def compute_diffusion_distances(
+    W: csr_array, t: int, progress: Progress | None = None
+) -> FloatArray:
     """``(S,)`` the score f_t: how far the lazy walk is from stationary after t steps.
 
     Examples
@@ -57,8 +64,17 @@ def compute_diffusion_distances(W: csr_array, t: int) -> FloatArray:
     stays = diags_array(1.0 * (degree == 0))
     P = csr_array(0.5 * (eye_array(n) + moves + stays))
     P_t = csr_array(eye_array(n))
-    for _ in range(t):
+    n_successors = np.diff(P.indptr)
+    for step in range(1, t + 1):
+        n_entries = min(int(n_successors[P_t.indices].sum()), n * n)
+        check_memory(
+            f"walks of {step} steps from {n:,} states",
+            24 * n_entries,
+            "take a smaller t",
+        )
         P_t = csr_array(P_t @ P)
+        if progress is not None:
+            progress(step, t)
 
     # The stationary distribution of a state's own component.
     component = connected_components(W, directed=False)[1]
