@@ -2,24 +2,28 @@
 
 ``make test-matrix`` runs it (about half an hour on two idle cores) and writes the table
 of results to ``out/matrix.md``. A setting that this machine does not have is listed as
-"not here". Names of settings on the command line run only these.
+"not here". Names of settings on the command line run only these, and the rows of others
+stay.
 """
 
 from __future__ import annotations
 
 import os
+import platform
 import re
 import shutil
 import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 
 from numpy import show_config
 
 ROOT = Path(__file__).parent.parent
 TABLE = ROOT / "out" / "matrix.md"
+HEADER = ["| setting | result | minutes |", "|---|---|---|"]
 
 # Other interpreters have no torch: where this was written, only one build can be had,
 # for Python 3.11. So they have nothing that needs it.
@@ -105,10 +109,11 @@ def make_environment(setting: Setting) -> bool:
     if (folder / ".done").exists():
         return True
     interpreter = shutil.which(f"python{setting.interpreter}")
-    # A shim of pyenv can be found and still refuse to run.
-    if interpreter is None or subprocess.run([interpreter, "--version"]).returncode:
+    # Where pyenv is installed, this is a shim that runs what the variable names.
+    env = {**os.environ, "PYENV_VERSION": setting.interpreter}
+    if interpreter is None or subprocess.run([interpreter, "-V"], env=env).returncode:
         return False
-    subprocess.run([interpreter, "-m", "venv", str(folder)], check=True)
+    subprocess.run([interpreter, "-m", "venv", str(folder)], env=env, check=True)
     pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet"]
     subprocess.run([*pip, *PACKAGES_WITHOUT_TORCH], cwd=ROOT, check=True)
     (folder / ".done").touch()
@@ -161,20 +166,56 @@ def main(names: list[str]) -> int:
         print(f"there is no setting {', '.join(unknown)}: choose of {known}")
         return 2
 
-    rows = ["| setting | result | minutes |", "|---|---|---|"]
+    rows = read_rows()
     has_failed = False
     for setting in settings:
         if names and setting.name not in names:
             continue
         print(f"{setting.name} ...", flush=True)
         result, minutes = run_suite(setting)
-        rows.append(f"| {setting.name} | {result} | {minutes:.1f} |")
-        print(rows[-1], flush=True)
+        rows[setting.name] = f"| {setting.name} | {result} | {minutes:.1f} |"
+        print(rows[setting.name], flush=True)
         has_failed |= "passed" not in result or "failed" in result or "error" in result
 
+        lines = [rows[s.name] for s in settings if s.name in rows]
+        head = [
+            describe_machine(),
+            "",
+            "| setting | result | minutes |",
+            "|---|---|---|",
+        ]
         TABLE.parent.mkdir(exist_ok=True)
-        TABLE.write_text("\n".join(rows) + "\n")
+        TABLE.write_text("\n".join(head + lines) + "\n")
     return int(has_failed)
+
+
+def read_rows() -> dict[str, str]:
+    """The rows of the table of an earlier run, by their settings."""
+    if not TABLE.exists():
+        return {}
+    rows = {}
+    for line in TABLE.read_text().splitlines():
+        name = line.strip("|").split("|")[0].strip()
+        if line.startswith("|") and name not in ("setting", "---"):
+            rows[name] = line
+    return rows
+
+
+def describe_machine() -> str:
+    """The processor, and the versions of what computes."""
+    names = ("numpy", "scipy", "numba", "torch")
+    versions = ", ".join(f"{name} {metadata.version(name)}" for name in names)
+    return f"{read_processor()}; Python {platform.python_version()}, {versions}"
+
+
+def read_processor() -> str:
+    """The name of the processor, where the system tells."""
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        found = re.search(r"model name\s*: (.+)", cpuinfo.read_text())
+        if found:
+            return found[1]
+    return platform.processor() or platform.machine()
 
 
 if __name__ == "__main__":
