@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import eigenoptions as eo
+from eigenoptions.discovery.method import choose_goal_discount
 from eigenoptions.mdp.chains import compute_lengths
 from eigenoptions.mdp.mazes import rooms_map
+from eigenoptions.options.solver import MAX_GAMMA
 from tests import reference
 from tests.tables import make_slippery
 
@@ -520,3 +524,8 @@ def test_gamma_above_the_limit_is_refused():
     for gamma in (1 - 1e-8, 1 - 1e-13, 1 - 1e-16):
         with pytest.raises(ValueError, match="1e-7"):
             eo.discover("i-maze", 2, gamma=gamma)
+
+
+def test_discount_of_goals_stays_within_the_limit():
+    huge = SimpleNamespace(n_states=10**9)
+    assert choose_goal_discount(huge) <= MAX_GAMMA
