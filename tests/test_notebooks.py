@@ -89,11 +89,12 @@ def test_arrows_point_where_the_option_goes():
         path for path in picture.iter(f"{SVG}path") if path.get("stroke-width") == ".1"
     )
     # Each arrow is a line and its head. This option goes to the left.
-    lines = re.findall(r"M([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)M", arrows.get("d", ""))
+    lines = re.findall(r"M([\d.]+) ([\d.]+)l([-\d.]+) ([-\d.]+)m", arrows.get("d", ""))
     assert len(lines) == 2
-    for x, y, to_x, to_y in np.array(lines, dtype=float):
-        assert to_x < x
-        assert to_y == y
+    for x, y, right, down in np.array(lines, dtype=float):
+        assert (int(x), int(y)) in {(2, 1), (3, 1)}
+        assert right < 0
+        assert down == 0
 
 
 def test_only_the_first_options_are_drawn_and_the_others_counted():

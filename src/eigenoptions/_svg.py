@@ -200,23 +200,28 @@ class _MapDrawing:
         self._has_policy = True
         arrows = ""
         digits = ""
-        glyphs = draw_arrows(policy, moves, turns)
         lengths = np.abs(moves).max(axis=1)
         is_turn = np.zeros(len(policy), dtype=np.bool_)
         if turns is not None:
             is_turn = (turns != 0) & (policy >= 0)
             self._has_turns = bool(is_turn.any())
 
-        for state in np.flatnonzero((policy >= 0) & (self._rows >= 0)).tolist():
+        is_drawn = (policy >= 0) & (self._rows >= 0)
+        for turn in (-1, 1):
+            if turns is not None and facing is not None:
+                chosen = is_drawn & is_turn & (turns == turn)
+                arrows += self._trace_arrows(chosen, *find_bend(facing, turn))
+        is_step = is_drawn & (lengths == 1) & ~is_turn
+        for move in np.unique(moves[is_step], axis=0):
+            direction = move / np.hypot(*move)
+            chosen = is_step & (moves == move).all(axis=1)
+            arrows += self._trace_arrows(chosen, direction, direction)
+
+        far = np.flatnonzero(is_drawn & (lengths > 1) & ~is_turn)
+        glyphs = draw_arrows(policy[far], moves[far])
+        for state, glyph in zip(far.tolist(), glyphs, strict=True):
             y, x = self._find_middle(state)
-            if is_turn[state] and facing is not None and turns is not None:
-                before, after = find_bend(facing, int(turns[state]))
-                arrows += _trace_arrow(np.array([y, x]), before, after)
-            elif lengths[state] == 1:
-                direction = moves[state] / np.hypot(*moves[state])
-                arrows += _trace_arrow(np.array([y, x]), direction, direction)
-            elif lengths[state] > 1:
-                digits += f'<text x="{_show(x)}" y="{_show(y)}">{glyphs[state]}</text>'
+            digits += f'<text x="{_show(x)}" y="{_show(y)}">{glyph}</text>'
 
         if arrows:
             self._parts.append(
@@ -284,6 +289,27 @@ class _MapDrawing:
         pixels = float(np.clip(side / self._width, least, 18.0))
         body = "".join(self._parts)
         return _frame(body, self._width, self._height, pixels * self._width, caption)
+
+    def _trace_arrows(
+        self,
+        is_chosen: BoolArray,
+        before: NDArray[np.floating] | NDArray[np.integer],
+        after: NDArray[np.floating] | NDArray[np.integer],
+    ) -> str:
+        """The path of equal arrows in some cells; see `find_corners`."""
+        shaft, head = find_corners(np.zeros(2), before, after)
+        corners = np.concatenate([shaft, head])
+        # All but the first corner as steps from the one before, x first.
+        steps = [_show(x, y) for y, x in np.diff(corners, axis=0).tolist()]
+        pens = ["l"] * (len(shaft) - 1) + ["m", "l", "l"]
+        shape = "".join(f"{pen}{step}" for pen, step in zip(pens, steps, strict=True))
+
+        path = ""
+        tail_y, tail_x = corners[0].tolist()
+        for state in np.flatnonzero(is_chosen).tolist():
+            y, x = self._find_middle(state)
+            path += f"M{_show(x + tail_x, y + tail_y)}{shape}"
+        return path
 
     def _find_middle(self, state: int) -> tuple[float, float]:
         """Vertical and horizontal place of the middle of a cell."""
@@ -580,19 +606,6 @@ def find_corners(
 
     shaft = np.stack([tail, middle, tip] if bends else [tail, tip])
     return shaft, np.stack([left, tip, right])
-
-
-def _trace_arrow(
-    middle: FloatArray,
-    before: NDArray[np.floating] | NDArray[np.integer],
-    after: NDArray[np.floating] | NDArray[np.integer],
-) -> str:
-    """The path of an arrow through the middle of a cell."""
-    path = ""
-    for corners in find_corners(middle, before, after):
-        steps = [_show(column, row) for row, column in corners.tolist()]
-        path += "M" + "L".join(steps)
-    return path
 
 
 def _trace_edge_arrow(place: FloatArray, direction: FloatArray, length: float) -> str:

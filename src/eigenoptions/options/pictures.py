@@ -25,6 +25,7 @@ from eigenoptions._svg import (
 from eigenoptions._text import (
     HEADINGS,
     MAX_LINES,
+    MAX_WIDTH,
     count_noun,
     draw_arrows,
     draw_map,
@@ -203,14 +204,17 @@ def print_options(title: str, mdp: MDP, options: Sequence[DrawnOption]) -> str:
     if mdp.coords is None or not len(options):
         return title
 
-    # No more of them would have room.
-    blocks = []
-    n_parts = 1 if mdp.headings is None else len(np.unique(mdp.headings))
-    for option in options[: _MAX_MAPS * 2]:
-        blocks += _print_maps(mdp, option)
-
     # Below the maps: empty lines, what is hidden, the legend and the title.
-    text, n_blocks = set_side_by_side(blocks, MAX_LINES - 6)
+    max_lines = MAX_LINES - 6
+    blocks = _print_maps(mdp, options[0])
+    n_parts = len(blocks)
+    lines = blocks[0].split("\n")
+    # Maps of one size: how many of them have room.
+    n_rows = max(1, max_lines // (len(lines) + 1))
+    n_columns = max(1, MAX_WIDTH // (max(map(len, lines)) + 1))
+    for option in options[1 : n_rows * n_columns + 1]:
+        blocks += _print_maps(mdp, option)
+    text, n_blocks = set_side_by_side(blocks, max_lines)
     n_shown = max(1, n_blocks // n_parts)
     legend = _explain_glyphs(mdp, options[:n_shown])
     hidden = count_hidden(len(options), n_shown, "option", f"options[{n_shown}:]")
@@ -334,7 +338,8 @@ def _explain_glyphs(
     """What arrows do not say by themselves."""
     used: set[str] = set()
     for option in options:
-        used.update(draw_arrows(option.policy, *find_arrows(mdp, option.policy)))
+        moves, turns = find_arrows(mdp, option.policy)
+        used.update(draw_arrows(option.policy, moves, turns))
     # The maps of headings have captions.
     legend = mdp.legend if mdp.headings is None else ""
     return explain_glyphs(used, legend, bends=bends)
