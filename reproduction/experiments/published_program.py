@@ -210,6 +210,7 @@ def _list_learning(data: Data) -> Iterator[dict[str, Any]]:
             ours.loc[domain].loc[: label // 2].iloc[-1],
             theirs.loc[domain, label],
         )
+    for domain in theirs.index:
         best = theirs.loc[domain].idxmax()
         yield _compare(
             "the curve of n options is labelled 2n",
@@ -299,11 +300,15 @@ def draw_figure(data: Data) -> Figure:
 
 def write_notes(data: Data) -> Iterator[Block]:
     """The differences, and which label is best."""
+    differences = data["differences"]
+    is_said = differences["the program"].duplicated()
     yield (
         "What the program does, and a number under the paper's words and as the "
         "program has it. Where several domains stand, the number of options is the one "
         "at which most changes; where a domain is missing, nothing does.",
-        data["differences"],
+        differences.assign(
+            **{"the program": differences["the program"].mask(is_said, "")}
+        ),
     )
     domains = data["runs"].groupby("domain", sort=False)
     best = [_describe_best_label(domain, runs) for domain, runs in domains]
