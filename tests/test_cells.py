@@ -132,6 +132,23 @@ def test_steps_are_borrowed_from_the_nearest_one_of_each_action():
     assert pairs == [(0, 1), (1, 0), (3, 1)]
 
 
+def test_no_move_of_the_table_leads_through_a_wall():
+    """A borrowed step that would lead into it stays."""
+    from eigenoptions.data import check_columns
+    from eigenoptions.discovery.cells import make_cells
+    from eigenoptions.discovery.samples import read_samples
+
+    samples = read_samples(LOG, n_actions=4)
+    cells, mdp = make_cells(samples, check_columns(LOG, [0, 1]))
+    moves = mdp.transition.tocoo()
+    x, y = cells.centers.T
+    is_below_gap = y < 4.0
+    before = moves.row // 4
+    crosses = is_below_gap[before] & is_below_gap[moves.col]
+    crosses &= (x[before] < 3.0) != (x[moves.col] < 3.0)
+    assert not crosses.any()
+
+
 # Every option ends
 
 

@@ -21,6 +21,7 @@ from eigenoptions.options import TERMINATE, Purpose, eigenpurposes
 from eigenoptions.options.fitting import fit, prepare_ridge_regression
 from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.solver import solve
+from eigenoptions.spectra.incidence import feature_spectrum
 from tests.tables import list_transitions
 
 CONTROL = ["MountainCar-v0", "CartPole-v1", "Acrobot-v1"]
@@ -497,3 +498,17 @@ def test_dict_observations_need_a_feature_map():
     env = Room()
     ahead = eo.discover(env, n_options=2, steps=400, features=phi, policy="look-ahead")
     assert {option.act(env.reset()[0]) for option in ahead} == {0, 1}
+
+
+def test_a_few_directions_are_the_first_of_all():
+    """The smallest eigenvalues alone are found in another way than all of them."""
+    rng = np.random.default_rng(0)
+    obs = rng.uniform(size=(2_000, 2))
+    change = 0.05 * rng.standard_normal((2_000, 2))
+    zeros = np.zeros(2_000, dtype=int)
+    steps = Transitions(obs, zeros, (obs + change).clip(0, 1), zeros.astype(bool))
+    phi = Fourier((0, 0), (1, 1), order=7)
+    some = feature_spectrum(steps, phi, 5)
+    every = feature_spectrum(steps, phi)
+    np.testing.assert_allclose(some.values, every.values[:5], rtol=1e-6)
+    np.testing.assert_allclose(some.vectors, every.vectors[:, :5], atol=1e-6)

@@ -9,6 +9,7 @@ discounts by ``info["discount"]``, and the largest value is taken over
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -163,6 +164,9 @@ class TorchDQN:
         Of the network and of random decisions.
     settings : DQNSettings, default=DQNSettings()
         Its settings.
+    network : callable, default=make_network
+        From the environment and the number of choices to the network: an embedding, or
+        layers of which the last is linear.
     """
 
     def __init__(
@@ -171,6 +175,7 @@ class TorchDQN:
         budget: Budget,
         seed: int,
         settings: DQNSettings = DQNSettings(),
+        network: Callable[[Env, int], nn.Module] = make_network,
     ) -> None:
         torch.manual_seed(seed)
         self.env = env
@@ -181,7 +186,7 @@ class TorchDQN:
         env.action_space.seed(seed)
 
         n_choices = int(env.action_space.n)  # type: ignore[attr-defined]
-        self.network = make_network(env, n_choices)
+        self.network = network(env, n_choices)
         self.n_primitive = getattr(env.action_space, "n_primitive", n_choices)
         self._set_option_values()
         self.target_network = copy.deepcopy(self.network)

@@ -25,6 +25,8 @@ from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import TERMINATE, OptionSet
 from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.tuning import Exploration, tune_exploration
+from eigenoptions.planner.grid import Grid
+from eigenoptions.planner.sizes import number_cells
 
 
 def discover_cells(samples: Samples, request: Request) -> LinearOptionSet:
@@ -177,27 +179,25 @@ def make_cells(
     else:
         size = _check_cell_size(cell_size, obs.shape[1])
 
-    # A little below the data: values that repeat, such as 0 and 1, do not lie on a
-    # border, where rounding would decide about their cell.
-    points = np.concatenate([obs, next_obs])
-    low = points.min(axis=0) - 1e-6 * size
-    places = np.floor((points - low) / size).astype(np.int64)
-    corners, states = np.unique(places, axis=0, return_inverse=True)
-    grid = Cells(
-        tuple(low.tolist()), tuple(size.tolist()), report.used, {"corners": corners}
-    )
-
-    before, after = states.reshape(2, -1)
-    borrowed = borrow_steps(obs / size, before, steps.action, samples.n_actions)
+    grid = Grid(np.concatenate([obs, next_obs]), size)
+    before = grid.find(grid.cell(obs))
+    after = grid.find(grid.cell(next_obs))
+    # Steps of one length lead to many equal distances: rounding errors must not decide.
+    points = (obs / size).round(9)
+    borrowed = borrow_steps(points, before, steps.action, samples.n_actions)
     change = next_obs - obs
     expected = obs[borrowed.point] + change[borrowed.step]
+    borrowed_after = grid.find(grid.cell(expected))
+    # Where there are no data, nothing says that one gets there: it may be a wall.
+    stays = borrowed_after < 0
+    borrowed_after[stays] = before[borrowed.point[stays]]
     numbered = Transitions(
         np.concatenate([before, before[borrowed.point]]),
         np.concatenate([steps.action, steps.action[borrowed.step]]),
-        np.concatenate([after, grid.number_points(expected)]),
+        np.concatenate([after, borrowed_after]),
         np.concatenate([steps.terminated, steps.terminated[borrowed.step]]),
     )
-    mdp = MDP.from_transitions(numbered, len(corners), samples.n_actions)
+    mdp = MDP.from_transitions(numbered, grid.n_states, samples.n_actions)
 
     # What the data do not connect with the rest has no part in the eigenvectors.
     component = connected_components(graph(mdp), directed=False)[1]
@@ -209,8 +209,16 @@ def make_cells(
         )
     rows = kept[:, None] * mdp.n_actions + np.arange(mdp.n_actions)
     table = mdp.transition[rows.ravel()][:, kept]
-    coords = _make_coords(corners[kept])
-    return replace(grid, arrays={"corners": corners[kept]}), MDP(table, coords=coords)
+    coords = grid.coords
+    if coords is not None:
+        coords = coords[kept] - coords[kept].min(axis=0)
+    cells = Cells(
+        tuple(grid.low.tolist()),
+        tuple(grid.size.tolist()),
+        report.used,
+        {"corners": grid.corners[kept]},
+    )
+    return cells, MDP(table, coords=coords)
 
 
 def choose_cell_size(
@@ -229,7 +237,8 @@ def choose_cell_size(
     n_steps : float, default=1.5
         Sides are at least so many large steps (the 0.9 quantile of the changes of a
         column), so that a step stays in its cell about as often as it leaves it. But
-        there are at least four cells along each column.
+        there are at least four cells along each column. A wall that is thinner than a
+        cell may look open: give a smaller `cell_size` there.
     visits : float, default=4.0
         Cells are larger where there would be fewer steps in each of them on average.
     """
@@ -237,10 +246,9 @@ def choose_cell_size(
     extent = np.ptp(np.concatenate([obs, next_obs]), axis=0)
     # A column that changes seldom, such as a door, has two values or so.
     step = np.where(change > 0, change, extent)
-    low = obs.min(axis=0)
     while True:
         size: FloatArray = np.minimum(n_steps * step, extent / 4)
-        n_cells = len(np.unique(np.floor((obs - low) / size), axis=0))
+        n_cells = len(np.unique(number_cells(obs, size)))
         is_coarse = bool((n_steps * step >= extent / 4).all())
         if len(obs) >= visits * n_cells or is_coarse:
             return size
@@ -322,17 +330,6 @@ def borrow_steps(
         borrowers.append(others[is_near])
         lenders.append(own[nearest[is_near]])
     return BorrowedSteps(np.concatenate(borrowers), np.concatenate(lenders))
-
-
-def _make_coords(corners: IndexArray) -> IndexArray | None:
-    """``(S, 2)`` rows and columns of a map of two columns; None for others.
-
-    The first column goes to the right and the second one up.
-    """
-    if corners.shape[1] != 2:
-        return None
-    places = corners[:, ::-1] * [-1, 1]
-    return np.asarray(places - places.min(axis=0))
 
 
 def has_vectors(samples: Samples) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from eigenoptions._types import FeatureFunction, FloatArray, IndexArray
 from eigenoptions._validation import check_choice, check_int, check_settings
@@ -29,7 +30,7 @@ from eigenoptions.features import (
 from eigenoptions.options import Purpose, eigenpurposes
 from eigenoptions.options.fitting import fit
 from eigenoptions.options.linear import LinearOptionSet
-from eigenoptions.spectra.incidence import feature_spectrum
+from eigenoptions.spectra.incidence import incidence_spectrum, measure_changes
 
 # Settings of the fit, and what decides between ways to follow a purpose in features.
 FIT_SETTINGS = ("policy", "whiten", "per_cell", "iterations", "ridge", "stop", "parts")
@@ -214,12 +215,34 @@ def _find_purposes(
     table = observations
     if samples.features is None:
         table = compute_features(phi, observations)
-    found = feature_spectrum(numbered, table.__getitem__, whiten=whiten)
-    purposes = eigenpurposes(found, **signs)[: request.n_options]
+    T, covariance = measure_changes(numbered, table.__getitem__, whiten)
+    purposes = _find_first_purposes(T, covariance, request.n_options, signs)
     request.check_number(purposes, "signs and eigenvectors of these transitions")
     return _FeaturePurposes(
         purposes, phi, table, numbered, {"operator": "incidence", "whiten": whiten}
     )
+
+
+def _find_first_purposes(
+    T: csr_array,
+    covariance: FloatArray | None,
+    n_options: int | None,
+    signs: dict[str, Any],
+) -> list[Purpose]:
+    """Purposes of the smallest singular values; all of them for None.
+
+    A few eigenvectors are found sooner than all. How many of them are zero is not known
+    before, so some more are asked for, and all if these are too few.
+    """
+    if n_options is not None:
+        k = n_options + 8
+        if covariance is not None and 4 * k < len(covariance):
+            found = incidence_spectrum(T, k, covariance=covariance)
+            purposes = eigenpurposes(found, **signs)[:n_options]
+            if len(purposes) == n_options:
+                return purposes
+    found = incidence_spectrum(T, covariance=covariance)
+    return eigenpurposes(found, **signs)[:n_options]
 
 
 def find_rare_transitions(

@@ -220,9 +220,14 @@ class _Regressions:
         The value of an action is the smallest of all parts.
         """
         flat = weights.reshape(len(weights), -1)
-        q = np.asarray(self.phi_next @ flat).reshape(-1, *weights.shape[1:])
-        best: FloatArray = q.min(axis=1).max(axis=1)
-        return best
+        if issparse(self.phi_next):
+            columns = np.asarray(self.phi_next @ flat).T
+        else:
+            # A row for each weight: NumPy reduces long rows faster than short ones.
+            columns = flat.T @ self.phi_next.T
+        q = columns.reshape(*weights.shape[1:], -1)
+        best: FloatArray = q.min(axis=0).max(axis=0)
+        return best.T
 
 
 def _prepare_regressions(

@@ -77,7 +77,7 @@ def choose_multiples(
     to_range = np.ceil(np.log2(np.maximum(ranges / finest, 1.0))).astype(int)
     most = np.minimum(to_range, round(np.log2(n_steps / 0.75)))
     while (most < to_range).any():
-        n_cells = len(np.unique(_number_cells(steps.points, finest * 2.0**most)))
+        n_cells = len(np.unique(number_cells(steps.points, finest * 2.0**most)))
         if n_cells * visits <= len(steps.points):
             break
         most = np.minimum(most + 1, to_range)
@@ -118,7 +118,7 @@ def _predict_others(steps: Outcomes, size: FloatArray) -> FloatArray:
 
     The prediction is the mean of what came of them and of the prior.
     """
-    cell = _number_cells(steps.points, size)
+    cell = number_cells(steps.points, size)
     pairs = cell * (int(steps.label.max()) + 1) + steps.label
     group = np.unique(pairs, return_inverse=True)[1]
 
@@ -136,8 +136,11 @@ def _predict_others(steps: Outcomes, size: FloatArray) -> FloatArray:
     return errors
 
 
-def _number_cells(points: FloatArray, size: FloatArray) -> IndexArray:
-    """``(N,)`` a number for the cell of each point."""
+def number_cells(points: FloatArray, size: FloatArray) -> IndexArray:
+    """``(N,)`` a number for the cell of each point.
+
+    Points are in the same cell if and only if they have the same number.
+    """
     columns = np.floor((points - points.min(axis=0)) / size + 1e-6).astype(np.int64)
     numbers = np.zeros(len(points), dtype=np.int64)
     for column in columns.T:

@@ -15,12 +15,16 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse import csr_array, issparse, vstack
+from scipy.sparse.linalg import eigsh
 
 from eigenoptions._types import BoolArray, FeatureFunction, FloatArray
 from eigenoptions._validation import check_int, check_memory, check_type
 from eigenoptions.data import Transitions
 from eigenoptions.features import compute_features
-from eigenoptions.spectra.canonical import compute_canonical_basis
+from eigenoptions.spectra.canonical import (
+    compute_canonical_basis,
+    find_cluster_bounds,
+)
 from eigenoptions.spectra.spectrum import Spectrum
 
 # One batch, or many, of which one is in memory at a time.
@@ -176,6 +180,29 @@ def feature_spectrum(
     >>> feature_spectrum(walk, Fourier((0.0,), (1.0,), order=3), 2)
     Spectrum(2 of dimension 4, incidence: 0.1007, 0.4026)
     """
+    T, covariance = measure_changes(transitions, features, whiten)
+    return incidence_spectrum(T, k, covariance=covariance, features=features)
+
+
+def measure_changes(
+    transitions: Batches, features: FeatureFunction, whiten: bool = True
+) -> tuple[csr_array, FloatArray | None]:
+    """Measure what transitions change: all that `feature_spectrum` knows of them.
+
+    Parameters
+    ----------
+    transitions, features
+        As in `incidence`.
+    whiten : bool, default=True
+        Whether to compute the covariance.
+
+    Returns
+    -------
+    T : csr_array of shape (N, d)
+        The incidence matrix.
+    covariance : array of shape (d, d) or None
+        The covariance of the features; None without `whiten`.
+    """
     T = Incidence()
     moments = _Moments()
     for phi, phi_next in _iterate_feature_pairs(transitions, features):
@@ -183,7 +210,7 @@ def feature_spectrum(
         if whiten:
             moments.add(phi)
     covariance = moments.compute_covariance() if whiten else None
-    return incidence_spectrum(T.rows, k, covariance=covariance, features=features)
+    return T.rows, covariance
 
 
 class _Moments:
@@ -274,7 +301,7 @@ def _find_unit_directions(
 
     values, vectors = eigh(0.5 * _compute_gram_matrix(T[:, changing]))
     norm = float(values[-1])
-    values = _clear_small_values(values, tolerance)
+    values = _clear_small_values(values, norm, len(values), tolerance)
     basis = compute_canonical_basis(values, vectors, norm)
 
     directions = np.zeros((n_features, k))
@@ -297,14 +324,33 @@ def _find_white_directions(
     k = _check_number(k, len(variances))
     whitening = axes / np.sqrt(variances)
     A = 0.5 * _compute_gram_matrix(T)
-    values, vectors = eigh(whitening.T @ A @ whitening)
-    norm = float(values[-1])
-    values = _clear_small_values(values, tolerance)
+    values, vectors, norm = _solve_smallest(whitening.T @ A @ whitening, k)
+    values = _clear_small_values(values, norm, len(variances), tolerance)
 
     # The canonical basis depends on the coordinates. Those of the features do not
     # depend on the solver, as the principal axes may.
     basis = compute_canonical_basis(values, axes @ vectors, norm)[:, :k]
     return values[:k], whitening @ (axes.T @ basis)
+
+
+def _solve_smallest(
+    A: FloatArray, k: int, n_more: int = 8
+) -> tuple[FloatArray, FloatArray, float]:
+    """The smallest eigenvalues, their eigenvectors, and the norm of a matrix.
+
+    There are at least k of them, and the eigenspace of each of the first k is whole.
+    """
+    n = len(A)
+    if k + n_more < n // 2:
+        values, vectors = eigh(A, subset_by_index=(0, k + n_more - 1))
+        # The norm is a scale for rounding errors: a few digits of it are enough.
+        (norm,) = eigsh(A, 1, v0=np.ones(n), tol=1e-6, return_eigenvectors=False)
+        bounds = find_cluster_bounds(values, float(norm))
+        # The last eigenspace may be cut.
+        if bounds[-2] >= k:
+            return values, vectors, float(norm)
+    values, vectors = eigh(A)
+    return values, vectors, float(values[-1])
 
 
 def _check_number(k: int | None, maximum: int) -> int:
@@ -314,11 +360,13 @@ def _check_number(k: int | None, maximum: int) -> int:
     return check_int("k", k, maximum=maximum)
 
 
-def _clear_small_values(values: FloatArray, tolerance: float | None) -> FloatArray:
-    """Ascending eigenvalues, with 0 for those that are zero but for rounding."""
+def _clear_small_values(
+    values: FloatArray, norm: float, n: int, tolerance: float | None
+) -> FloatArray:
+    """Eigenvalues of a matrix of n rows, with 0 for those that are rounding errors."""
     if tolerance is None:
-        tolerance = 8 * len(values) * np.finfo(float).eps
-    return np.where(values > tolerance * float(values[-1]), values, 0.0)
+        tolerance = 8 * n * np.finfo(float).eps
+    return np.where(values > tolerance * norm, values, 0.0)
 
 
 def find_principal_axes(
