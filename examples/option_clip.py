@@ -14,7 +14,6 @@ options know nothing.
 """
 
 import gymnasium as gym
-import numpy as np
 from gymnasium.wrappers import RenderCollection
 
 import eigenoptions as eo
@@ -33,7 +32,6 @@ for label in ("e2+", "e2-", "e3+", "e3-"):
     place = tuple(options.mdp.coords[state].tolist())
     print(f"{label}: {info['duration']} steps to {place}")
 
-# Every second pixel is enough.
-frames = np.array(filmed.render())
-eo.plots.save_clip(frames[:, ::2, ::2], "option-clip.gif")
+frames = filmed.render()
+eo.plots.save_clip(frames, "option-clip.gif")
 print(f"{len(frames)} frames")

@@ -285,7 +285,9 @@ class _MapDrawing:
         least = 1.0
         if self._has_policy:
             least = 14.0 if self._has_turns else 10.0
-        side = 172.0 if self._is_small else 230.0
+        side = 172.0
+        if self._has_values or not self._is_small:
+            side = 230.0
         pixels = float(np.clip(side / self._width, least, 18.0))
         body = "".join(self._parts)
         return _frame(body, self._width, self._height, pixels * self._width, caption)
