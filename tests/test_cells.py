@@ -132,6 +132,11 @@ def test_steps_are_borrowed_from_the_nearest_one_of_each_action():
     assert pairs == [(0, 1), (1, 0), (3, 1)]
 
 
+def test_a_few_steps_are_named_as_such(caplog):
+    eo.discover(LOG[:50], 2, n_actions=4, columns=[0, 1])
+    assert "50 steps" in caplog.text
+
+
 def test_no_move_of_the_table_leads_through_a_wall():
     """A borrowed step that would lead into it stays."""
     from eigenoptions.data import check_columns

@@ -264,6 +264,17 @@ def test_covariances_in_time_are_those_of_numpy() -> None:
         find_slow_functions(data.all, features, 5, 1)
 
 
+def test_data_sets_are_made_of_whatever_transitions_are_made_of():
+    seen = walked(200, XY)
+    rows = (seen.obs, seen.action, seen.next_obs, seen.terminated)
+    steps = list(zip(*rows[:3], strict=True))
+    expected = Dataset.of(seen)
+    for data in (rows, steps, [seen], iter([seen])):
+        found = Dataset.of(data)
+        np.testing.assert_array_equal(found.after, expected.after)
+        np.testing.assert_array_equal(found.observations, expected.observations)
+
+
 def test_types_of_floats_may_be_mixed() -> None:
     seen = walked(600, XY + 0.1)
 

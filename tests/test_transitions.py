@@ -405,6 +405,13 @@ def test_batches_with_different_names_are_joined_by_name() -> None:
     assert both.next_obs.tolist() == [2, 1]
 
 
+def put_object(row: int, value: object) -> np.ndarray:
+    """The vectors as objects, one of which is something else."""
+    mixed = V.astype(object)
+    mixed[row, 0] = value
+    return mixed
+
+
 def put_nan(row: int) -> np.ndarray:
     """The vectors, with a value missing."""
     broken = V.copy()
@@ -422,6 +429,8 @@ def put_nan(row: int) -> np.ndarray:
         (([{"x": 1}] * 3, [0] * 3, [{"x": 2}] * 3), "row 0"),
         ((["a", 0.5], [0, 1], ["b", "c"]), "row 1"),
         (([0, 1], ["up", "down"], [1, 2]), "'up' in row 0"),
+        ((put_object(3, "far"), VA, VN), "'far' in row 3"),
+        ((V, VA[:-3], VN), "one row per step"),
         ([(0, 1, 2), (0, 1)], "step 1"),
         ([{"obs": 0, "action": 1, "next_obs": 2}, {"obs": 0}], "step 1"),
         ([[0, 1, 2], [1, 0, 3], [3, 1, 0]], "3 steps, or the 3 parts"),

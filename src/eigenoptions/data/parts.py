@@ -248,7 +248,7 @@ def convert_numbers(name: str, data: Any) -> NDArray[Any]:
         )
     if array.dtype.kind not in "biuf":
         raise ValueError(
-            f"{name} must hold numbers, got {_describe_first(array)}: number what has "
+            f"{name} must hold numbers, got {_describe_first(data)}: number what has "
             "a name (np.unique(..., return_inverse=True)), flatten what is a record"
         )
     return array
@@ -271,10 +271,11 @@ def _describe_shape(row: Any) -> str:
         return "a mixed one"
 
 
-def _describe_first(array: NDArray[Any]) -> str:
-    """The first entry of an array that is no number, in an error message."""
-    for row, entry in enumerate(array.reshape(len(array), -1).tolist()):
-        for value in entry:
-            if not isinstance(value, int | float):
+def _describe_first(data: Sequence[Any]) -> str:
+    """The first entry of some rows that is no number, in an error message."""
+    for row, entry in enumerate(data):
+        # As objects: NumPy makes strings of the numbers beside a string.
+        for value in np.asarray(entry, dtype=object).ravel().tolist():
+            if not isinstance(value, int | float | np.number):
                 return f"{value!r:.40} in row {row}"
-    return str(array.dtype)
+    return type(data).__name__

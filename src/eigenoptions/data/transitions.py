@@ -75,7 +75,8 @@ class Transitions(Record):
         lengths = {name: len(part) for name, part in parts.items()}
         if len(set(lengths.values())) != 1:
             raise ValueError(
-                f"all parts of Transitions must have one length, got {lengths}"
+                f"all parts of Transitions must have one length, got {lengths}: give "
+                "each one row per step"
             )
         for name, part in parts.items():
             object.__setattr__(self, name, readonly(part))

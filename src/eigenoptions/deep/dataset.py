@@ -8,7 +8,7 @@ some of the transitions.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
@@ -36,6 +36,14 @@ class _Trajectories(NamedTuple):
 
     order: IndexArray
     last: IndexArray
+
+
+def _has_batches(data: Any) -> bool:
+    """Whether data are an iterable of batches, and not one batch of any kind."""
+    if isinstance(data, Iterator):
+        return True
+    is_sequence = isinstance(data, list | tuple)
+    return is_sequence and all(isinstance(batch, Transitions) for batch in data)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,14 +84,15 @@ class Dataset:
     terminated: BoolArray
 
     @classmethod
-    def of(cls, data: Dataset | Transitions | Iterable[Transitions]) -> Dataset:
+    def of(cls, data: Any) -> Dataset:
         """Make a data set of transitions.
 
         Parameters
         ----------
-        data : Transitions, iterable of Transitions, or Dataset
-            The transitions, or batches of them. Of each batch only the observations
-            that are new are kept. A data set is returned as it is.
+        data : object
+            Whatever `Transitions.of` accepts, or an iterable of batches. Of each batch
+            only the observations that are new are kept. A data set is returned as it
+            is.
 
         Returns
         -------
@@ -93,8 +102,9 @@ class Dataset:
         if isinstance(data, Dataset):
             return data
 
-        batches: Iterable[Transitions]
-        batches = [data] if isinstance(data, Transitions) else data
+        batches: Iterable[Any] = [data]
+        if _has_batches(data):
+            batches = data
         numbering = _Numbering()
         before = []
         after = []

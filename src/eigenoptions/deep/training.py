@@ -6,7 +6,7 @@ It goes beyond the paper's Section 5.2, in which features are given.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from math import ceil
 from typing import Any, TypeAlias
@@ -36,7 +36,7 @@ _NumberedInputs: TypeAlias = Callable[[IndexArray], Tensor]
 
 @shows_progress
 def learn(
-    transitions: Dataset | Transitions | Iterable[Transitions],
+    transitions: Any,
     k: int = 16,
     encoder: str | Module | Encoder = "auto",
     *,
@@ -64,8 +64,9 @@ def learn(
 
     Parameters
     ----------
-    transitions : Transitions, iterable of Transitions, or Dataset
-        The transitions, or batches of them.
+    transitions : object
+        Whatever `Transitions.of` accepts, an iterable of `Transitions`, of which one is
+        in memory at a time, or a `Dataset`.
     k : int, default=16
         Number of eigenfunctions, the constant one included, as in `spectrum`.
     encoder : str, torch.nn.Module or Encoder, default="auto"
@@ -136,7 +137,8 @@ def learn(
     data = Dataset.of(transitions)
     if (data.before == data.after).all():
         raise ValueError(
-            f"none of {len(data)} transitions changes the observation: nothing to learn"
+            f"none of {len(data)} transitions changes the observation: record steps "
+            "that change something"
         )
     if data.repeating:
         logger.info(
@@ -261,7 +263,7 @@ class _Trainer:
         if len(self.data) < 2 * n_features:
             raise ValueError(
                 f"at least {2 * n_features} transitions are needed "
-                f"for {n_features} features, got {len(self.data)}"
+                f"for {n_features} features, got {len(self.data)}: record more steps"
             )
         n_functions = max(16, self.k + 6)
         head = self.rng.standard_normal((n_features, n_functions)) / np.sqrt(n_features)

@@ -7,6 +7,7 @@ feature of them (`features.Cells`).
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,6 +28,8 @@ from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.tuning import Exploration, tune_exploration
 from eigenoptions.planner.grid import Grid
 from eigenoptions.planner.sizes import number_cells
+
+logger = logging.getLogger("eigenoptions")
 
 
 def discover_cells(samples: Samples, request: Request) -> LinearOptionSet:
@@ -56,6 +59,7 @@ def discover_cells(samples: Samples, request: Request) -> LinearOptionSet:
     request = replace(request, settings=settings, gamma=gamma)
 
     report = check_columns(samples.transitions, columns)
+    _warn_of_few_steps(len(samples.transitions))
     cells, mdp = make_cells(samples, report, cell_size)
     provenance = {"source": "samples", "dynamics": "estimated", **samples.provenance}
     options = discover_table(mdp, request, provenance, is_environment=True)
@@ -101,6 +105,16 @@ def tune_fitted(options: LinearOptionSet, samples: Samples) -> Exploration:
     policy = np.full((len(options), mdp.n_states), TERMINATE)
     policy[:, states] = options.actions(obs[rows])
     return tune_on_cells(OptionSet(mdp, policy))
+
+
+def _warn_of_few_steps(n_steps: int, least: int = 100) -> None:
+    """Warn of too few steps for a table."""
+    if n_steps < least:
+        logger.warning(
+            "%d steps show hardly any way: record some thousand, in which places are "
+            "visited more than once",
+            n_steps,
+        )
 
 
 def _warn_of_columns(
