@@ -77,9 +77,10 @@ def discover(
         states if it is deterministic (of one with more than 20,000 states and Dict
         observations, those that `explore` finds in 20,000 steps). Others are sampled by
         a random walk, and so is any environment for which you give `steps` or
-        `features`. What was done is logged and recorded in ``provenance["source"]``:
-        "table", "explored" or "samples". Samples of numbered states give an
-        `OptionSet`, other observations a `LinearOptionSet`.
+        `features`. What was done is shown in one line, unless you configured logging,
+        and recorded in ``provenance["source"]``: "table", "explored" or "samples".
+        Samples of numbered states give an `OptionSet`, other observations a
+        `LinearOptionSet`.
     n_options : int, default=None
         Number of options, both signs counted. None: all there are of an MDP or a maze,
         and of methods that have one per room; 32 of an environment or samples, which
