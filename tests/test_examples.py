@@ -47,3 +47,12 @@ def test_example_runs(
     assert out.strip()
     picture_name = example.stem.replace("_", "-")
     assert picture_name in {path.stem for path in tmp_path.iterdir()}
+
+
+def test_example_without_its_library_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "ale_py", None)
+    (example,) = [path for path in EXAMPLES if path.stem == "atari_options"]
+    with pytest.raises(SystemExit, match="pip install"):
+        runpy.run_path(str(example), run_name="__main__")
