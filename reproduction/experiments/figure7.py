@@ -6,6 +6,7 @@ explores. Evaluation has epsilon 0.01 and random ties.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -57,6 +58,9 @@ QUICK = {
     "labels": [0, 2, 32],
     "published_runs": 4,
 }
+
+# Runs of all agents: a row per run.
+Runs: TypeAlias = pd.DataFrame
 
 
 def list_jobs(
@@ -291,10 +295,6 @@ def keep_performance_across_numbers(data: Data) -> Finding:
         evidence=f"The lowest mean return must be at least {ROBUST:.0%} of the "
         "highest, in each domain, over all numbers of options.",
     )
-
-
-# Runs of all agents: a row per run.
-Runs = pd.DataFrame
 
 
 def _judge_readings(data: Data, judge: Callable[[Runs], Tests]) -> dict[str, Tests]:

@@ -6,7 +6,7 @@ and far from doorways.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -78,6 +78,9 @@ QUICK = {
     "readings": READINGS[:1],
 }
 
+# Runs of all agents in all tasks: a row per run.
+Runs: TypeAlias = pd.DataFrame
+
 EIGEN = "eigenoptions"
 BOTTLENECK = "bottleneck options"
 PRIMITIVE = "primitive actions"
@@ -104,60 +107,25 @@ def list_jobs(
         BOTTLENECK: {"method": "bottleneck"},
         PRIMITIVE: {"n": 0},
     }
-
-    def list_learners(
-        settings: Mapping[str, Any], agent: str, **columns: Any
-    ) -> list[Learner]:
-        return [
-            Learner(
-                "four-rooms",
-                settings,
-                {"task": task.task, "agent": agent, **columns},
-                start=task.start,
-                goal=task.goal,
-            )
-            for task in tasks.itertuples()
-        ]
-
-    def list_agents(learners: Sequence[Learner], runs: int, seed: int) -> list[Job]:
-        return list_learning_jobs(learners, runs=runs, episodes=episodes, seed=seed)
-
     learners = [
         learner
         for agent, settings in agents.items()
-        for learner in list_learners(settings, agent)
+        for learner in _list_learners(tasks, agent, settings)
     ]
     others = [
         learner
         for reading in readings
-        for learner in list_learners(
-            {"n": options, **OPTION_READINGS[reading]}, EIGEN, reading=reading
+        for learner in _list_learners(
+            tasks, EIGEN, {"n": options, **OPTION_READINGS[reading]}, reading=reading
         )
     ]
     # By the labels of the published program, half as many options.
-    agents[EIGEN] = {"n": options // 2}
-    published = [
-        Job(
-            learn_in_two_steps,
-            {
-                "maze": "four-rooms",
-                "options": settings,
-                "runs": reading_runs,
-                "episodes": episodes,
-                "seed": seed,
-                "start": task.start,
-                "goal": task.goal,
-            },
-            {
-                "domain": "four-rooms",
-                "task": task.task,
-                "agent": agent,
-                "reading": PUBLISHED_LEARNER,
-            },
-        )
-        for task in tasks.itertuples()
-        for agent, settings in agents.items()
-    ]
+    agents_by_label = {**agents, EIGEN: {"n": options // 2}}
+    published = _list_published_jobs(
+        tasks,
+        agents_by_label,
+        {"runs": reading_runs, "episodes": episodes, "seed": seed},
+    )
     ends = {MAIN: {}} | {reading: OPTION_READINGS[reading] for reading in readings}
     return {
         "tasks": [Job(list_tasks, {"pairs": pairs})],
@@ -165,12 +133,64 @@ def list_jobs(
             Job(count_ends, {"n": options, "settings": settings}, {"reading": reading})
             for reading, settings in ends.items()
         ],
-        "learning": list_agents(learners, runs, seed),
-        "swapped": list_agents(
-            list_learners({"n": options}, EIGEN), swap_runs, seed + 1
+        "learning": list_learning_jobs(
+            learners, runs=runs, episodes=episodes, seed=seed
         ),
-        "readings": list_agents(others, reading_runs, seed + 2) + published,
+        "swapped": list_learning_jobs(
+            _list_learners(tasks, EIGEN, {"n": options}),
+            runs=swap_runs,
+            episodes=episodes,
+            seed=seed + 1,
+        ),
+        "readings": [
+            *list_learning_jobs(
+                others, runs=reading_runs, episodes=episodes, seed=seed + 2
+            ),
+            *published,
+        ],
     }
+
+
+def _list_learners(
+    tasks: pd.DataFrame, agent: str, settings: Mapping[str, Any], **columns: Any
+) -> list[Learner]:
+    """An agent in each task; `settings` are those of its options."""
+    return [
+        Learner(
+            "four-rooms",
+            settings,
+            {"task": task.task, "agent": agent, **columns},
+            start=task.start,
+            goal=task.goal,
+        )
+        for task in tasks.itertuples()
+    ]
+
+
+def _list_published_jobs(
+    tasks: pd.DataFrame,
+    agents: Mapping[str, Mapping[str, Any]],
+    shared: Mapping[str, int],
+) -> list[Job]:
+    """Agents in each task, with the learner of the published program."""
+    jobs = []
+    for task in tasks.itertuples():
+        for agent, settings in agents.items():
+            arguments = {
+                "maze": "four-rooms",
+                "options": settings,
+                "start": task.start,
+                "goal": task.goal,
+                **shared,
+            }
+            columns = {
+                "domain": "four-rooms",
+                "task": task.task,
+                "agent": agent,
+                "reading": PUBLISHED_LEARNER,
+            }
+            jobs.append(Job(learn_in_two_steps, arguments, columns))
+    return jobs
 
 
 def list_tasks(*, pairs: Sequence[tuple[Cell, Cell]]) -> pd.DataFrame:
@@ -424,10 +444,6 @@ def compete_near_doorways(data: Data) -> Finding:
         "averaged over tasks.",
         table=_tabulate_tasks(near, "eigenoptions minus bottleneck"),
     )
-
-
-# Runs of all agents in all tasks: a row per run.
-Runs = pd.DataFrame
 
 
 def _judge_readings(
