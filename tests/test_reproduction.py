@@ -773,8 +773,8 @@ EDITS: dict[str, tuple[Edit, Edit]] = {
     ),
     "bottlenecks-hinder-learning": (learners(0.9, 0.1, 0.5), learners(0.9, 0.8, 0.5)),
     "swap-no-effect": (
-        put("swapped", mean_return=noisy(lambda row: 0.5 + 0.01 * (row.task % 2))),
-        put("swapped", mean_return=noisy(lambda row: 0.5 + 0.3 * (row.task % 2))),
+        put("further", mean_return=noisy(lambda row: 0.5 + 0.01 * (row.task % 2))),
+        put("further", mean_return=noisy(lambda row: 0.5 + 0.3 * (row.task % 2))),
     ),
     "outperform-primitive": (learners(0.9, 0.5, 0.1), learners(0.1, 0.5, 0.9)),
     "not-all-regions": (
