@@ -63,7 +63,6 @@ def list_aggregates() -> dict[str, str]:
         "ratios": _show_ratios(runs),
         "losses": _list_losses(runs),
         "ways": _show_ways(runs),
-        "ablation": _show_ablation_ratios(read("ablation")),
     }
 
 
@@ -76,6 +75,7 @@ def list_tables() -> dict[str, str]:
         tables[f"goals, {suite}"] = _show_goals(runs, tasks)
         tables[f"learned, {suite}"] = _show_learned(runs, tasks)
     tables["views"] = _show_views(read("views"))
+    tables["ablation ratios"] = _show_ablation_ratios(read("ablation"))
     tables["ablation"] = _show_ablation(read("ablation"))
     tables["doors"] = _show_doors(read("doors"), runs)
     return tables
@@ -246,18 +246,23 @@ def _show_views(table: pd.DataFrame) -> str:
     return make_table(["", *views.WAYS], rows)
 
 
-def _show_ablation_ratios(table: pd.DataFrame) -> str:
-    """First visits with options relative to the same walker without them."""
+def measure_ablation(table: pd.DataFrame, walker: str, kind: str) -> pd.Series:
+    """Return first visits relative to the same walker without options, by task."""
     means = table.pivot_table(
         index=["walker", "kind"], columns="task", values="mean_goal"
     )
+    return means.loc[(walker, kind)] / means.loc[(walker, "none")]
+
+
+def _show_ablation_ratios(table: pd.DataFrame) -> str:
+    """First visits with options relative to the same walker without them."""
     rows = []
     for kind in ablation.KINDS:
         if kind == "none":
             continue
         cells = []
         for walker in ablation.WALKERS:
-            ratios = means.loc[(walker, kind)] / means.loc[(walker, "none")]
+            ratios = measure_ablation(table, walker, kind)
             span = f"({ratios.min():.2f} to {ratios.max():.2f})"
             cells.append(f"{average(ratios):.2f} {span}")
         rows.append([kind, *cells])
