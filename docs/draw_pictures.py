@@ -42,6 +42,8 @@ EXAMPLES = {
 }
 # Pictures that have a command of their own, or belong to a long computation.
 COMMANDS = {
+    "article-diffusion.svg": "python docs/draw_article.py",
+    "article-readings.svg": "python docs/draw_article.py",
     "arena-deep.svg": "python -m reproduction arena page",
     "arena.svg": "python -m reproduction arena page",
     "demo.svg": "python docs/draw_demo.py --write",
