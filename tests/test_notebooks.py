@@ -121,6 +121,19 @@ def test_minigrid_has_a_map_for_each_heading_with_bent_arrows():
     assert len(read_pictures(options)) == 8
 
 
+def test_headings_are_kept_in_files_and_checked(tmp_path):
+    pytest.importorskip("minigrid")
+    options = eo.discover("minigrid:MiniGrid-Empty-5x5-v0", 2)
+    options.save(tmp_path / "skills.safetensors")
+    loaded = eo.load_options(tmp_path / "skills.safetensors")
+    np.testing.assert_array_equal(loaded.mdp.headings, options.mdp.headings)
+    found = eo.explore("minigrid:MiniGrid-Empty-5x5-v0", 200)
+    assert found.mdp.headings.tolist() == [key[-1] for key in found.states]
+    for wrong in (np.full(104, 4), np.zeros(3, dtype=int), np.zeros(104)):
+        with pytest.raises(ValueError, match="headings"):
+            replace(ROOMS, headings=wrong)
+
+
 def test_large_maps_are_colours_and_graphs_are_edges():
     large = eo.discover("open:60x60", 2)
     (picture, _) = read_pictures(large)
