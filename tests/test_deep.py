@@ -264,6 +264,29 @@ def test_covariances_in_time_are_those_of_numpy() -> None:
         find_slow_functions(data.all, features, 5, 1)
 
 
+def test_columns_are_left_out_of_training_and_not_of_observations(caplog):
+    """A battery; the warning names the argument that leaves it out."""
+    seen = walked(2_000, XY)
+    battery = 1.0 - np.arange(2_000) % 50 / 50.0
+    obs = np.column_stack([seen.obs, battery])
+    next_obs = np.column_stack([seen.next_obs, battery - 0.02])
+    log = Transitions(obs, seen.action, next_obs, seen.terminated)
+    learn(log, 2, steps=2)
+    assert "columns=[0, 1]" in caplog.text
+
+    caplog.clear()
+    some = learn(log, 3, columns=[0, 1], steps=5)
+    alone = learn(seen, 3, steps=5)
+    assert "drifting" not in caplog.text
+    features = some.features
+    np.testing.assert_array_equal(features(obs[:9]), alone.features(seen.obs[:9]))
+    record = {**features_to_dict(features), "arrays": features.arrays}
+    again = features_from_dict(record)
+    np.testing.assert_array_equal(again(obs[:9]), features(obs[:9]))
+    with pytest.raises(ValueError, match="columns"):
+        features(seen.obs[:9])
+
+
 def test_data_sets_are_made_of_whatever_transitions_are_made_of():
     seen = walked(200, XY)
     rows = (seen.obs, seen.action, seen.next_obs, seen.terminated)

@@ -16,6 +16,7 @@ best, so the earlier layers are features too.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -130,6 +131,15 @@ class Encoder(FeatureMap):
     def __call__(self, obs: ArrayLike) -> FloatArray:
         """Map observations ``(N, ...)`` to features ``(N, d)``."""
         obs = np.asarray(obs)
+        columns = self.recipe.get("columns")
+        if columns is not None:
+            width = int(self.recipe["width"])
+            if obs.shape[1:] != (width,):
+                raise ValueError(
+                    f"observations must have shape (N, {width}), all columns that "
+                    f"columns={columns} were chosen from, got {obs.shape}"
+                )
+            obs = obs[:, columns]
         if obs.shape[1:] != self._shape or obs.dtype.kind not in "biuf":
             raise ValueError(
                 f"observations must be numbers (N, {self._shape}), "
@@ -244,6 +254,11 @@ class Encoder(FeatureMap):
 
         recipe = {**self.recipe, "digest": digest.hexdigest()}
         return Encoder(recipe, arrays, self.module)
+
+    def read_columns(self, columns: Sequence[int], width: int) -> Encoder:
+        """The same encoder for observations ``(N, width)``, of which it takes some."""
+        recipe = {**self.recipe, "columns": list(columns), "width": width}
+        return Encoder(recipe, self.arrays, self.module)
 
     def copy_for(self, observations: NDArray[Any]) -> Encoder:
         """A copy to train further; ValueError if it is not for such observations."""

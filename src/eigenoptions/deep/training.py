@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
 from eigenoptions._types import FloatArray, IndexArray, Progress, Randomness
 from eigenoptions._validation import check_float, check_int, make_generator
-from eigenoptions.data import Transitions, check_columns
+from eigenoptions.data import ColumnReport, Transitions, check_columns
+from eigenoptions.data.columns import ColumnChoice
 from eigenoptions.deep.adam import Adam
 from eigenoptions.deep.backend import Module, Tensor, torch, use_one_core
 from eigenoptions.deep.dataset import Dataset, Subset
@@ -40,6 +41,7 @@ def learn(
     k: int = 16,
     encoder: str | Module | Encoder = "auto",
     *,
+    columns: ColumnChoice = None,
     seconds: float = 15.0,
     steps: int | None = None,
     batch: int = 1024,
@@ -73,6 +75,9 @@ def learn(
         ``"mlp"`` for vectors, ``"random"`` for images and long vectors, ``"auto"`` for
         the one that fits, or your own `torch.nn.Module` from observations ``(N, ...)``
         to features ``(N, m)``. An `Encoder` is trained further.
+    columns : sequence of int or str, default=None
+        The columns of vectors to train on, by number or name; the features still take
+        whole observations. None: all.
     seconds : float, default=15
         CPU seconds of training on a core of the year 2024. They determine the number of
         steps, which does not depend on your machine: the same seed gives the same
@@ -134,6 +139,11 @@ def learn(
     if steps is not None:
         steps = check_int("steps", steps)
 
+    report = None
+    if columns is not None:
+        recorded = Transitions.of(transitions)
+        report = check_columns(recorded, columns)
+        transitions = _select_columns(recorded, report)
     data = Dataset.of(transitions)
     if (data.before == data.after).all():
         raise ValueError(
@@ -146,7 +156,11 @@ def learn(
             "and faster",
             data,
         )
-    _warn_of_columns(data)
+    if report is None:
+        # `discover` makes a data set, and has no such argument.
+        is_given = not isinstance(transitions, Dataset)
+        remedy = "columns={} leaves it out"
+        _warn_of_columns(data, remedy if is_given else "discover from obs[:, {}]")
 
     with use_one_core():
         trainer = _Trainer(data, k, encoder, lag, recognise, make_generator(rng))
@@ -155,6 +169,10 @@ def learn(
         trainer.train(steps, batch, rate, discount, progress)
         learned = trainer.compute_spectrum()
 
+    if report is not None:
+        trained: Any = learned.features
+        whole = trained.read_columns(report.used, len(report.columns))
+        learned = replace(learned, features=whole)
     if warn:
         warn_unresolved(learned, k)
     return learned
@@ -180,7 +198,17 @@ def warn_unresolved(learned: LearnedSpectrum, k: int) -> None:
         )
 
 
-def _warn_of_columns(data: Dataset, max_columns: int = 64) -> None:
+def _select_columns(recorded: Transitions, report: ColumnReport) -> Transitions:
+    """The same transitions with the columns in use."""
+    return Transitions(
+        report.select(recorded.obs),
+        recorded.action,
+        report.select(recorded.next_obs),
+        recorded.terminated,
+    )
+
+
+def _warn_of_columns(data: Dataset, remedy: str, max_columns: int = 64) -> None:
     """Warn of columns of vectors that drift or are exogenous, before hours of work."""
     observations = data.observations
     is_vector = observations.ndim == 2 and observations.dtype.kind == "f"
@@ -196,7 +224,7 @@ def _warn_of_columns(data: Dataset, max_columns: int = 64) -> None:
     # A network makes nothing of a constant column, so that it may stay.
     if report.suspects:
         everything = tuple(range(observations.shape[1]))
-        replace(report, used=everything).warn(remedy="train on obs[:, {}] without it")
+        replace(report, used=everything).warn(remedy=remedy)
 
 
 class _Trainer:
