@@ -699,7 +699,10 @@ EDITS: dict[str, tuple[Edit, Edit]] = {
     "bottlenecks-increase": (curve(200, 200), curve(90, 90)),
     "corners-less-likely": (reached(200, 50), reached(90, 50)),
     "mitigated": (reached(200, 50), reached(200, 300)),
-    "dynamic-programming": (keep, put("dynamic_programming", swept=1.0)),
+    "dynamic-programming": (
+        keep,
+        put("dynamic_programming", swept=1.0, with_options=1.0),
+    ),
     "larger-distances": (
         put("walks", farthest=noisy(lambda row: 9.0 if row.n_options else 2.0)),
         put("walks", farthest=noisy(lambda row: 2.0)),
