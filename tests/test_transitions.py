@@ -425,7 +425,7 @@ def put_nan(row: int) -> np.ndarray:
         ((put_nan(7), VA, VN), "row 7"),
         ((V, np.where(VA == 2, np.nan, VA), VN), "action must be finite"),
         (pd.DataFrame({"x": VA, "battery": VR, "action": VA}), "x, battery"),
-        (pd.DataFrame({"obs_x": list("ab"), "action": [0, 1]}), "obs_x"),
+        (pd.DataFrame({"obs_x": list("ab"), "action": [0, 1]}), "obs_x.*'a'.* row 0"),
         (([{"x": 1}] * 3, [0] * 3, [{"x": 2}] * 3), "row 0"),
         ((["a", 0.5], [0, 1], ["b", "c"]), "row 1"),
         (([0, 1], ["up", "down"], [1, 2]), "'up' in row 0"),
@@ -460,6 +460,14 @@ def test_vectors_that_could_be_a_batch_are_asked_back() -> None:
 def test_one_episode_of_two_steps_is_read() -> None:
     found = eo.Transitions.of([{"observations": V[:3], "actions": VA[:2]}])
     assert len(found) == 2
+
+
+def test_a_single_step_of_gymnasium_is_read() -> None:
+    step = ([0.5, 1.0], 3, [0.7, 1.0], 0.25, True, False, {})
+    found = eo.Transitions.of([step])
+    assert found.action.tolist() == [3]
+    assert found.next_obs.tolist() == [[0.7, 1.0]]
+    assert found.terminated.tolist() == [True]
 
 
 def test_a_table_of_vectors_raises_and_names_the_way() -> None:
