@@ -133,7 +133,9 @@ def judge_intent(data: Data) -> Finding:
         LAXER: [_stays_longer_than_walks(main)],
     }
     for name, table in select_readings(data).items():
-        readings[name] = _test_intent(table)
+        # Agreement is between starts.
+        if table.start.nunique() > 1:
+            readings[name] = _test_intent(table)
     return Finding(
         tests=tests,
         readings=readings,
@@ -152,8 +154,6 @@ def judge_intent(data: Data) -> Finding:
 
 def _test_intent(table: pd.DataFrame) -> list[bool | None]:
     """Whether options agree across starts, and more than random ones."""
-    if table.start.nunique() < 2:
-        return [None, None]
     enough = has_enough(table)
     level = mean_agreement(table[table.kind == "singular"])
     agrees = compare_with_random(table, "agreement", n_intervals=2)

@@ -77,6 +77,8 @@ class Collection:
         Singular directions are numbered as in the paper, from 0, the largest singular
         value first.
         """
+        if kind.numbers:
+            return list(kind.numbers)
         if kind.name in ("constant", "walk"):
             return list(range(kind.n or Emulator(self.game).n_actions))
 

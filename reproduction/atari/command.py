@@ -21,8 +21,8 @@ from reproduction.report import Outcome, make_section, print_claims
 
 SIZES = {
     "paper": "the paper's protocol in a small run",
-    "full": "the paper's protocol and all variants, which judges its claims; up to an "
-    "hour",
+    "full": "the paper's protocol with all options and all variants, which judges its "
+    "claims; hours",
     "quick": "a run of seconds, to check that everything works",
 }
 

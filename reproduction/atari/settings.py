@@ -11,6 +11,13 @@ from reproduction.readings import ARGMAX, AUTHORS_STARTS, PUBLISHED_PROGRAM
 WHOLE_GAMES = "until the game is over"
 WHOLE_GAME_FRAMES = 512
 
+# Rows of V by which the published program crosses the road of Freeway: 13 in collection
+# 1, and two from its authors' starts.
+ROWS_THAT_CROSS = (
+    *(32, 321, 364, 373, 405, 426, 434, 440, 442),
+    *(714, 889, 899, 900, 971, 972),
+)
+
 SLOW = "lasting bytes, slow features"
 PLANNED = "frame skip 8, planned with gamma 0.9"
 
@@ -40,12 +47,15 @@ class Kind(NamedTuple):
         How many bases.
     end : {"", "small", "large"}
         Take those of the smallest or of the largest singular values instead.
+    numbers : tuple of int
+        Take directions of these numbers instead.
     """
 
     name: str
     n: int | None = None
     bases: int = 1
     end: str = ""
+    numbers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -116,8 +126,9 @@ def make_variants(game: str, size: str = "full") -> list[Variant]:
     size : {"default", "paper", "full", "quick"}
         ``"default"`` has the settings that work best of those tried, and takes some
         minutes on two cores. ``"paper"`` is the paper's protocol in a small run.
-        ``"full"`` is the paper's protocol and all variants, up to an hour; judge by
-        this one. ``"quick"`` takes seconds and checks that everything works.
+        ``"full"`` is the paper's protocol with all options and all variants, and takes
+        hours; judge by this one. ``"quick"`` takes seconds and checks that everything
+        works.
     """
     if size == "default":
         best = make_best_variant(game)
@@ -274,6 +285,8 @@ def _make_full_freeway() -> list[Variant]:
     kinds = make_kinds(singular=None, bases=10, random=8, published=32, walks=16)
     paper = Variant("paper", kinds, 500)
     argmax, authors, published, _ = make_readings(paper)
+    rows = (Kind("published", numbers=ROWS_THAT_CROSS),)
+    rows_again = replace(long, name=PUBLISHED_PROGRAM, kinds=rows, collections=(2, 3))
     return [
         paper,
         argmax,
@@ -283,6 +296,10 @@ def _make_full_freeway() -> list[Variant]:
         Variant("frame skip 8", some, 512, frame_skip=8, n_starts=3, collections=(1,)),
         make_best_variant("Freeway"),
         replace(long, kinds=(Kind("published"),), collections=(1,)),
+        rows_again,
+        replace(
+            rows_again, name=AUTHORS_STARTS, published_starts=True, collections=(1,)
+        ),
         replace(long, collections=(1, 2)),
         long_bytes,
     ]

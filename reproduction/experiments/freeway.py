@@ -151,6 +151,7 @@ def vary_height(data: Data) -> Finding:
         readings={
             name: _test_heights(table, has_enough(table))
             for name, table in _select_long_readings(data).items()
+            if has_enough(table)
         },
         measured=f"mean height of an option: {low:.0f} to {high:.0f} (5% to 95% of "
         f"options), highest {singular.height.max():.0f}; modal heights in "
@@ -230,7 +231,7 @@ def score_28_points(data: Data) -> Finding:
         evidence=f"Two tests: at least {limit:g} points in every collection, and in "
         f"some. Best of others: {'; '.join(others)}. The published program takes rows "
         "of V for singular vectors, so its numbers are those of memory bits; #445 is "
-        f"past the rank of T. {_describe_episode(long)}",
+        f"past the rank of T. {_describe_rows(data)}{_describe_episode(long)}",
         lesson="True singular vectors of the memory's bits do not cross the road; the "
         "rows of V that the published program follows instead do, as does holding UP.",
     )
@@ -355,6 +356,22 @@ def _test_score(score: float, limit: float, long: pd.DataFrame) -> bool | None:
     if long.frames.max() >= EPISODE_FRAMES:
         return False
     return None
+
+
+def _describe_rows(data: Data) -> str:
+    """What the rows that cross the road in collection 1 score elsewhere."""
+    long = data["long"]
+    rows = long[long.kind == "published"]
+    others = rows[rows.variant == PUBLISHED_PROGRAM]
+    from_authors = rows[rows.variant == AUTHORS_STARTS]
+    if others.empty or from_authors.empty:
+        return ""
+    best = others.groupby("collection").score.max()
+    return (
+        f"Rows that cross the road in the first collection have {list_numbers(best)} "
+        f"at most in others, and {from_authors.score.max():g} from the first of the "
+        "authors' starts. "
+    )
 
 
 def _describe_episode(long: pd.DataFrame) -> str:
