@@ -257,9 +257,9 @@ def make_full_variants(game: str) -> list[Variant]:
 
 
 def make_readings(paper: Variant) -> list[Variant]:
-    """All options under other readings of the paper's protocol, from fewer starts."""
+    """All options under other readings of the paper's protocol, from one start."""
     both = (Kind("singular"), Kind("random", 4, bases=10))
-    reading = replace(paper, kinds=both, n_starts=2)
+    reading = replace(paper, kinds=both, n_starts=1)
     return [
         replace(reading, name=ARGMAX, rule="argmax"),
         replace(reading, name=AUTHORS_STARTS, published_starts=True),
