@@ -88,7 +88,7 @@ READINGS = {
 def complete_readings(
     main: pd.DataFrame, others: pd.DataFrame
 ) -> dict[str, pd.DataFrame]:
-    """The rows of each reading, with those of the main one that it leaves as they are.
+    """A table per reading: its own rows, and the main rows that it does not change.
 
     Parameters
     ----------
@@ -112,6 +112,7 @@ def complete_readings(
         for domain, rows in main.groupby("domain", sort=False):
             own = changed[changed.domain == domain]
             if len(own):
+                # No reading changes the agent without options.
                 rows = rows[rows.n_options == 0]
             parts += [rows, own]
         tables[str(reading)] = pd.concat(parts)

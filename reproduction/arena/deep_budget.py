@@ -69,15 +69,16 @@ class Budget(gym.Wrapper[Any, Any, Any, Any]):
         return obs, {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Take one step; raises `BudgetSpentError` after the last.
+        """Take one step; the last one is counted, but raises `BudgetSpentError`.
 
         The info is empty: Taxi's would tell which actions are useless.
         """
         obs, reward, terminated, truncated, _ = self.env.step(action)
         self.steps += 1
         if reward > 0:
+            if self.goals == 0:
+                self.first_goal = self.steps
             self.goals += 1
-            self.first_goal = min(self.first_goal, self.steps)
         if self.steps >= self.total:
             raise BudgetSpentError
         return obs, float(reward), terminated, truncated, {}

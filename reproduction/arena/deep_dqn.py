@@ -85,16 +85,20 @@ class Replay:
         next_mask: Mask | None,
     ) -> None:
         """Add one transition."""
+        # There is room for a whole run: nothing is overwritten.
         row = self.size
         self.obs[row] = obs
         self.action[row] = action
         self.reward[row] = reward
         self.next_obs[row] = next_obs
         self.discount[row] = discount
+        # Without options every choice stays available.
         if next_mask is not None:
             self.next_mask[row] = next_mask
         self.size += 1
-        self.has_reward |= reward != 0
+        # Learning waits for the first reward.
+        if reward != 0:
+            self.has_reward = True
 
     def fill(self, found: Found, gamma: float, options: OptionSet | None) -> None:
         """Add all steps of an exploration, with the options available after each."""

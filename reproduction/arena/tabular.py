@@ -79,7 +79,9 @@ _MAX_STATES = 2000
 def run(lab: Lab, tasks: Sequence[str]) -> pd.DataFrame:
     """Return one row per task, way and seed."""
     n_goals = 2 if lab.quick else 5
-    seeds_of = {task: _list_seeds(task)[: 2 if lab.quick else None] for task in tasks}
+    seeds_of = {task: _list_seeds(task) for task in tasks}
+    if lab.quick:
+        seeds_of = {task: seeds[:2] for task, seeds in seeds_of.items()}
     groups = {
         "learners": list(_list_learners(seeds_of, n_goals)),
         "explorers": list(_list_explorers(seeds_of, n_goals)),
@@ -88,8 +90,9 @@ def run(lab: Lab, tasks: Sequence[str]) -> pd.DataFrame:
     rows = []
     for name, jobs in groups.items():
         lab.describe(name)
-        for results in lab.run({name: jobs}).values():
-            rows += [row for result in results for row in result.value]
+        for result in lab.run({name: jobs})[name]:
+            # A job returns the rows of one run, or of several.
+            rows += result.value
     return pd.DataFrame(rows)
 
 

@@ -126,13 +126,14 @@ def _name_columns(ways: Sequence[str]) -> list[str]:
 
 
 def _show_first_visits(runs: pd.DataFrame, tasks: Sequence[str]) -> str:
-    """Mean over states and runs of the step of the first visit."""
-    means = _pivot(runs, tasks, "mean_goal")
+    """The step at which a state is first seen, mean over states and runs."""
+    # Every state counts as a goal: `mean_goal` is the mean over states, of one run.
+    mean_steps = _pivot(runs, tasks, "mean_goal")
     states = read("coverage").groupby("task").states.first()
     rows = []
     for task in tasks:
         n_states = states[task]
-        cells = [f"{means.loc[task, way]:,.0f}" for way in _EXPLORERS]
+        cells = [f"{mean_steps.loc[task, way]:,.0f}" for way in _EXPLORERS]
         rows.append([f"{task} ({n_states:,})", *cells])
     return make_table(["task (states)", *_name_columns(_EXPLORERS)], rows)
 

@@ -343,12 +343,17 @@ def _find_lowest(runs: Runs) -> dict[str, tuple[float, float]]:
 def _compare_with_primitive_actions(runs: Runs) -> pd.Series:
     """Difference of the mean return to primitive actions, by domain and number."""
     scenarios = runs.groupby(["domain", "n_options"], sort=False)
+    # Returns of the runs, by domain and number.
     returns = dict(iter(scenarios.mean_return))
     with_options = [(domain, n) for domain, n in returns if n > 0]
-    gains = [
-        compare_means(returns[domain, n], returns[domain, 0], len(with_options))
-        for domain, n in with_options
-    ]
+    gains = []
+    for domain, n in with_options:
+        gain = compare_means(
+            returns[domain, n],
+            returns[domain, 0],
+            n_intervals=len(with_options),
+        )
+        gains.append(gain)
     names = pd.MultiIndex.from_tuples(with_options, names=["domain", "n_options"])
     return pd.Series(gains, index=names)
 

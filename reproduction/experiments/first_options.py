@@ -60,19 +60,16 @@ def list_jobs(
     readings: Sequence[str] = READINGS,
 ) -> Jobs:
     """Options of both signs of the first eigenvectors, also under other readings."""
-    options = [
-        Job(
-            find_stops,
-            {
-                "maze": maze,
-                "options": {"n": 2 * eigenvectors, **OPTION_READINGS.get(reading, {})},
-            },
-            {"domain": maze, "reading": reading},
-        )
-        for reading in (MAIN, *readings)
-        for maze in mazes
-        if maze in CHANGED_MAZES.get(reading, MAZES)
-    ]
+    options = []
+    for reading in (MAIN, *readings):
+        # An eigenvector gives two options, one per sign.
+        arguments = {"n": 2 * eigenvectors, **OPTION_READINGS.get(reading, {})}
+        for maze in mazes:
+            if maze in CHANGED_MAZES.get(reading, MAZES):
+                columns = {"domain": maze, "reading": reading}
+                job = Job(find_stops, {"maze": maze, "options": arguments}, columns)
+                options.append(job)
+
     return {
         "options": options,
         "cells": [Job(list_cells, {"maze": maze}) for maze in mazes],

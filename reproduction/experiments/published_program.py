@@ -122,12 +122,14 @@ def list_jobs(
 def count_idle_options(*, maze: str) -> pd.DataFrame:
     """How many options there are, and how many never start, if walls are states."""
     mdp = eo.maze(maze)
+    # Without walls, each eigenvector of its free cells gives two options.
+    n_own = 2 * mdp.n_states
     options = make_eigenoptions(mdp, **OPTION_READINGS[WALLS])
     never_starts = (options.policy < 0).all(axis=1)
     return pd.DataFrame(
         {
             "domain": [maze],
-            "own": [2 * mdp.n_states],
+            "own": [n_own],
             "options": [len(options)],
             "idle": [int(never_starts.sum())],
         }

@@ -24,7 +24,7 @@ from reproduction.claims import (
     move_limit,
 )
 from reproduction.drawing import add_legend, draw_learning, draw_lines, make_graphs
-from reproduction.lab import Data, Job, Jobs, Results
+from reproduction.lab import Data, Job, Jobs, Results, stack_tables
 from reproduction.readings import (
     COMBINATORIAL,
     EXTRA_STEP,
@@ -284,6 +284,7 @@ def learn_random_set(
 
 def tabulate_results(results: Results) -> Data:
     """Diffusion times, runs of all agents, and the curves that the figure shows."""
+    # The figure shows the agents without options and with most of them.
     curves = stack_curves(results["learning"])
     is_shown = curves.n_options.isin((0, curves.n_options.max()))
     return {
@@ -291,7 +292,7 @@ def tabulate_results(results: Results) -> Data:
         "diffusion_of_readings": stack_times(results["diffusion_of_readings"]),
         "runs": stack_runs(results["learning"]),
         "curves": curves[is_shown],
-        "many": pd.concat([table for _, table in results["many"]]),
+        "many": stack_tables(results["many"]),
         "readings": stack_runs(results["readings"]),
         "published": stack_runs(results["published"]),
     }

@@ -248,16 +248,17 @@ def draw_figure(data: Data) -> Figure:
 def have_terminating_states(data: Data) -> Finding:
     options = data["options"]
     fewest = options.n_stops.min()
-    n_endless = int((~np.isfinite(options.mean_length)).sum())
+    is_endless = ~np.isfinite(options.mean_length)
+    n_endless = int(is_endless.sum())
     discounts = ", ".join(f"{gamma:g}" for gamma in options.gamma.unique())
+    operators = ", ".join(options.operator.unique())
     return Finding(
         tests=[fewest >= 1, n_endless == 0],
         measured=f"{len(options)} options, each with at least {fewest} terminating "
         f"state; {n_endless or 'none'} can run forever",
-        evidence=f"Both signs, discounts {discounts}, Laplacians "
-        f"{', '.join(options.operator.unique())}, all domains. An option can run "
-        "forever if from some state it may miss all of its terminating states. Other "
-        "finite MDPs are under Appendix A.",
+        evidence=f"Both signs, discounts {discounts}, Laplacians {operators}, "
+        "all domains. An option can run forever if from some state it may miss all of "
+        "its terminating states. Other finite MDPs are under Appendix A.",
     )
 
 

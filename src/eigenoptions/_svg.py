@@ -256,8 +256,9 @@ class _MapDrawing:
     def add_dots(self, states: IntegerArray) -> None:
         """Draw a red dot on some cells: what ends there."""
         drawn = states[self._rows[states] >= 0]
+        # The middles of the cells, x before y.
         places = np.stack([self._columns[drawn], self._rows[drawn]], axis=1) + 0.5
-        # In a map of many small cells, dots are as large as cells.
+        # In a large map the cells are small: there, dots are as wide as cells.
         width = 0.5 if self._is_small else 1.0
         if self._has_values:
             # A margin, so that red can be told from orange.

@@ -173,12 +173,13 @@ def show_feature_options(
 def _draw_cells(
     coords: IntegerArray, potential: FloatArray, is_end: BoolArray, caption: str
 ) -> list[Figure]:
-    """A map of cells: the mean of those that have one place."""
-    places, number = np.unique(coords, axis=0, return_inverse=True)
-    number = number.ravel()
-    counts = np.bincount(number)
-    means = np.bincount(number, potential) / counts
-    is_mostly_end = np.bincount(number, is_end) > 0.5 * counts
+    """A map: where several cells share a place, it shows their mean."""
+    places, place_of_cell = np.unique(coords, axis=0, return_inverse=True)
+    # NumPy 2.0.0 returns a column.
+    place_of_cell = place_of_cell.ravel()
+    counts = np.bincount(place_of_cell)
+    means = np.bincount(place_of_cell, potential) / counts
+    is_mostly_end = np.bincount(place_of_cell, is_end) > 0.5 * counts
     return draw_maps(places, values=means, dots=is_mostly_end, caption=caption)
 
 

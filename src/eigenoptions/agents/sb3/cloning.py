@@ -175,17 +175,19 @@ def _check_agent(agent: BaseAlgorithm) -> Any:
 def _collect_ways(agent: Any, found: Found, start_weight: float) -> _KnownWays:
     """Return the states from which a way is known, and what is fitted there."""
     policy = found.option().policy
-    places = np.flatnonzero(policy[found.seen] >= 0)
-    if not len(places):
+    # Rows of `found.seen`, and of the observations, which are in the same order.
+    rows = np.flatnonzero(policy[found.seen] >= 0)
+    if not len(rows):
         raise ValueError(
             f"no way to what was rewarded is known in {found!r}: explore further, "
             'explore(env, steps, known=found, until="known")'
         )
-    states = found.seen[places]
+
+    states = found.seen[rows]
     values = _compute_values(found, policy, agent.gamma)
     return _KnownWays(
         states=states,
-        observations=take_rows(stack_observations(agent, found), places),
+        observations=take_rows(stack_observations(agent, found), rows),
         actions=policy[states],
         values=values[states],
         weights=_weigh_states(found, policy, states, start_weight),

@@ -24,8 +24,8 @@ def check_discounts(agent: BaseAlgorithm) -> None:
     """Check that an agent's discounts are those of its `OptionsWrapper`.
 
     `OptionsDQN`, `prefer_actions`, `fill_replay` and the callbacks call this. Call it
-    for an agent that uses none of them. Agents without options, and those of the mode
-    "step", in which a constant discount is right, pass.
+    for an agent that uses none of them. Agents without options pass, and so do those of
+    the mode "step", where a constant discount is right.
 
     Parameters
     ----------
@@ -53,18 +53,22 @@ def check_discounts(agent: BaseAlgorithm) -> None:
     if gamma is None:
         return
     name = type(agent).__name__
+    # An agent may have no gamma: there is nothing to compare.
     check_same_gamma(name, getattr(agent, "gamma", gamma), gamma)
 
+    # Off-policy agents have a replay buffer, the others a rollout buffer.
     buffer = getattr(agent, "replay_buffer", None)
-    remedy = "use OptionsDQN, or replay_buffer_class=SMDPReplayBuffer"
-    if buffer is None:
+    if buffer is not None:
+        remedy = "use OptionsDQN, or replay_buffer_class=SMDPReplayBuffer"
+    else:
         buffer = getattr(agent, "rollout_buffer", None)
         remedy = (
             "use rollout_buffer_class=SMDPRolloutBuffer (of MaskablePPO: "
             "SMDPMaskableRolloutBuffer) and callback=SMDPDiscounts()"
         )
-    is_right = isinstance(buffer, SMDPReplayBuffer | SMDPRolloutBuffer) or gamma == 1
-    if is_right or agent in _warned:
+    stores_discounts = isinstance(buffer, SMDPReplayBuffer | SMDPRolloutBuffer)
+    # With gamma 1 nothing is discounted.
+    if stores_discounts or gamma == 1 or agent in _warned:
         return
     _warned.add(agent)
     logger.warning(
