@@ -104,7 +104,7 @@ class Explorer:
     def found(self) -> Found:
         """What was found so far."""
         if self._is_interrupted:
-            self._recover()
+            self._drop_incomplete_step()
         return self.experience.found
 
     @property
@@ -126,7 +126,7 @@ class Explorer:
         a new episode begins. Where all is known, actions are random.
         """
         if self._is_interrupted:
-            self._recover()
+            self._drop_incomplete_step()
         self._is_interrupted = True
         self._take_step()
         self._is_interrupted = False
@@ -149,7 +149,7 @@ class Explorer:
         )
         self.experience.check_repeats()
 
-    def _recover(self) -> None:
+    def _drop_incomplete_step(self) -> None:
         """Return to the complete steps; the next one begins an episode."""
         if self._experience is not None:
             self._experience.repair()

@@ -89,11 +89,11 @@ class Exploring(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         """What was found so far, as `explore` returns it."""
         if self._experience is None:
             raise gym.error.ResetNeeded("call reset before found")
-        self._recover()
+        self._drop_incomplete_step()
         return self._experience.found
 
-    def _recover(self) -> None:
-        """Return to the complete steps after an interrupt; the next reset goes on."""
+    def _drop_incomplete_step(self) -> None:
+        """After an interrupt, return to the complete steps; the next reset goes on."""
         if self._experience is not None and self._experience.is_torn:
             self._experience.repair()
             self._walker = Walker(self._experience, self._rng)
@@ -103,7 +103,7 @@ class Exploring(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
         obs, info = reset_env(self.env, seed=seed, options=options)
-        self._recover()
+        self._drop_incomplete_step()
         if self._experience is None or self._walker is None:
             about = describe_env(self.env, self._key, _find_seed(self.env, seed))
             self._experience = Experience(about)
@@ -117,9 +117,10 @@ class Exploring(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         """Take a step, and add it to what was found."""
         if self._walker is None or self._experience is None:
             raise gym.error.ResetNeeded("call reset before step")
-        self._recover()
+        self._drop_incomplete_step()
         obs, reward, terminated, truncated, info = step_env(self.env, action)
-        # Some environments go on after the end of an episode; the table does not.
+        # The table waits for the next reset after the end of an episode, which some
+        # environments step past, and after an interrupt.
         if self._walker.is_in_episode:
             with self._experience.changing():
                 self._walker.add(
@@ -132,7 +133,7 @@ class Exploring(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
                 )
             self._experience.check_repeats()
         self._n_steps += 1
-        self._check_samples()
+        self._check_use_of_samples()
         return obs, float(reward), terminated, truncated, info
 
     def _choose(self) -> int | None:
@@ -141,7 +142,7 @@ class Exploring(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             return None
         return self._walker.choose()
 
-    def _check_samples(self, max_several: int = 5) -> None:
+    def _check_use_of_samples(self, max_several: int = 5) -> None:
         """Warn of an agent that never samples; refuse several that share one space.
 
         Parameters
@@ -234,11 +235,11 @@ class ExploringVector(gym.vector.VectorWrapper):
         """What was found so far in all environments, as `explore` returns it."""
         if self._experience is None:
             raise gym.error.ResetNeeded("call reset before found")
-        self._recover()
+        self._drop_incomplete_step()
         return self._experience.found
 
-    def _recover(self) -> None:
-        """Return to the complete steps after an interrupt; the next episodes go on."""
+    def _drop_incomplete_step(self) -> None:
+        """After an interrupt, return to the complete steps; the next episodes go on."""
         if self._experience is not None and self._experience.is_torn:
             self._experience.repair()
             self._make_walkers(self._experience)
@@ -262,7 +263,7 @@ class ExploringVector(gym.vector.VectorWrapper):
             about = describe_env(envs[0], self._key, _find_seed(envs[0], first_seed))
             self._experience = Experience(about)
             self._make_walkers(self._experience)
-        self._recover()
+        self._drop_incomplete_step()
         for i in range(self.num_envs):
             self._is_over[i] = False
             self._begin_episode(i, obs)
@@ -281,7 +282,7 @@ class ExploringVector(gym.vector.VectorWrapper):
         """Take a step in every environment, and add it to what was found."""
         if self._experience is None:
             raise gym.error.ResetNeeded("call reset before step")
-        self._recover()
+        self._drop_incomplete_step()
         obs, rewards, terminated, truncated, infos = self.env.step(actions)
         for i, walker in enumerate(self._walkers):
             was_over = self._is_over[i]
@@ -322,16 +323,17 @@ class ExploringVector(gym.vector.VectorWrapper):
 def _refuse_options(
     env: gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any],
 ) -> None:
-    """Raise ValueError if options are among the actions already."""
+    """Raise ValueError if some layer of wrappers adds options to the actions."""
     layer: Any = env
     while isinstance(layer, gym.Wrapper | gym.vector.VectorWrapper):
         if isinstance(layer, OptionsWrapper | OptionsVectorWrapper):
-            inner = "Exploring(env)"
+            exploring = "Exploring(env)"
             if isinstance(layer, OptionsVectorWrapper):
-                inner = "ExploringVector(envs)"
+                exploring = "ExploringVector(envs)"
+            right_order = f"{type(layer).__name__}({exploring}, options)"
             raise ValueError(
-                f"options are among the actions, but {inner} goes inside, where it "
-                f"sees primitive steps: {type(layer).__name__}({inner}, options)"
+                f"options are among the actions, but {exploring} must see primitive "
+                f"steps: put it inside, {right_order}"
             )
         layer = layer.env
 

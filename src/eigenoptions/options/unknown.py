@@ -337,7 +337,7 @@ class GrowingTable:
 
         if best_try is None:
             return Path([], state)
-        return _trace_back(came_from, state, best_try)
+        return _trace_path(came_from, state, best_try)
 
     def choose_action(
         self,
@@ -404,8 +404,8 @@ class GrowingTable:
         n_states = self.n_states
         shape = (n_states, self.n_actions)
         worth_trying = self._evaluate_tries(promise)
-        row, next_state, ended, times = self.outcomes
-        probability = times / self._tries.values.ravel()[row]
+        row, next_state, ended, _ = self.outcomes
+        probability = self._estimate_probabilities()
         starts = np.array(list(self._starts), dtype=np.int64)
         weights = np.array(list(self._starts.values()), dtype=np.float64)
 
@@ -477,6 +477,13 @@ class GrowingTable:
         worth: FloatArray = again * promises
         return worth
 
+    def _estimate_probabilities(self) -> FloatArray:
+        """Return the share of each of the `outcomes` among the tries of its action."""
+        row, _, _, times = self.outcomes
+        n_tries = self._tries.values.ravel()[row]
+        probability: FloatArray = times / n_tries
+        return probability
+
     def to_mdp(
         self,
         numbers: IndexArray | None = None,
@@ -502,21 +509,26 @@ class GrowingTable:
             numbers = np.arange(self.n_states)
         if n_states is None:
             n_states = self.n_states
-        row, next_state, _, times = self.outcomes
-        probability = times / self._tries.values.ravel()[row]
+        n_rows = n_states * n_actions
 
+        # Rows of the MDP are pairs of a state, by its number there, and an action.
+        row, next_state, _, _ = self.outcomes
         state, action = np.divmod(row, n_actions)
-        rows = numbers[state] * n_actions + action
-        columns = numbers[next_state]
-        is_tried = np.zeros(n_states * n_actions, dtype=np.bool_)
-        is_tried[rows] = True
-        stays = np.flatnonzero(~is_tried)
+        tried_rows = numbers[state] * n_actions + action
 
-        rows = np.concatenate([rows, stays])
-        columns = np.concatenate([columns, stays // n_actions])
-        probabilities = np.concatenate([probability, np.ones(len(stays))])
-        shape = (n_states * n_actions, n_states)
-        return MDP(csr_array((probabilities, (rows, columns)), shape=shape), **fields)
+        # All other rows stay put, also those of ends, where nothing can be tried.
+        is_tried = np.zeros(n_rows, dtype=np.bool_)
+        is_tried[tried_rows] = True
+        untried_rows = np.flatnonzero(~is_tried)
+        untried_states = untried_rows // n_actions
+
+        rows = np.concatenate([tried_rows, untried_rows])
+        columns = np.concatenate([numbers[next_state], untried_states])
+        probabilities = np.concatenate(
+            [self._estimate_probabilities(), np.ones(len(untried_rows))]
+        )
+        table = csr_array((probabilities, (rows, columns)), shape=(n_rows, n_states))
+        return MDP(table, **fields)
 
     def find_ends(self) -> BoolArray:
         """Return ``(S,)`` where episodes ended and none ever went on."""
@@ -558,7 +570,15 @@ def make_unknown_mdp(table: GrowingTable) -> tuple[MDP, Purpose]:
 
     Each action a has an additional state ``S + a``, which every untried a leads to. Its
     potential is the promise of a, and that of known states is 0. An end leads to the
-    start, or to each start as often as an episode began there. Nothing is tried again.
+    start, or to each start as often as an episode began there. What was tried once
+    promises nothing any more, also where outcomes are random.
+
+    Returns
+    -------
+    mdp : MDP
+        All ``S + A`` states.
+    purpose : Purpose
+        The potential of these states.
 
     Examples
     --------
@@ -573,39 +593,62 @@ def make_unknown_mdp(table: GrowingTable) -> tuple[MDP, Purpose]:
     """
     n_states = table.n_states
     n_actions = table.n_actions
-    n_all = n_states + n_actions
-    shape = (n_states * n_actions, n_all)
+    n_all_states = n_states + n_actions
+    n_known_rows = n_states * n_actions
+    shape = (n_known_rows, n_all_states)
     row, next_state, ended, times = table.outcomes
 
-    # Where an episode goes on, and where each of the ended ones begins again.
+    # How often each action led from a known state to another one.
     goes_on = csr_array((times[~ended], (row[~ended], next_state[~ended])), shape=shape)
-    n_ended = np.bincount(row[ended], times[ended], minlength=shape[0])
-    begins = np.zeros((1, n_all))
-    for start, n_episodes in table.starts.items():
-        begins[0, start] = n_episodes / sum(table.starts.values())
-    begins_again = csr_array(n_ended[:, None]) @ csr_array(begins)
 
-    # Untried actions lead to the unknown, and the unknown stays.
-    untried = np.flatnonzero(np.bincount(row, minlength=shape[0]) == 0)
+    # Where it ended episodes, these are shared among the starts.
+    n_ended = np.bincount(row[ended], times[ended], minlength=n_known_rows)
+    n_episodes = sum(table.starts.values())
+    start_shares = np.zeros((1, n_all_states))
+    for start, n_begun in table.starts.items():
+        start_shares[0, start] = n_begun / n_episodes
+    begins_again = csr_array(n_ended[:, None]) @ csr_array(start_shares)
+
+    # Where it was never tried, it leads to its additional state, as if once.
+    n_outcomes = np.bincount(row, minlength=n_known_rows)
+    untried = np.flatnonzero(n_outcomes == 0)
     unknown = n_states + untried % n_actions
-    tried_never = csr_array((np.ones(len(untried)), (untried, unknown)), shape=shape)
-    known = (goes_on + begins_again + tried_never).toarray()
-    stays = np.repeat(np.eye(n_all)[n_states:], n_actions, axis=0)
-    matrix = np.concatenate([known, stays])
-    matrix /= matrix.sum(axis=1, keepdims=True)
+    enters_unknown = csr_array((np.ones(len(untried)), (untried, unknown)), shape=shape)
+
+    # Every action of an additional state stays there.
+    known_rows = (goes_on + begins_again + enters_unknown).toarray()
+    unknown_rows = np.repeat(np.eye(n_all_states)[n_states:], n_actions, axis=0)
+    counts = np.concatenate([known_rows, unknown_rows])
+    probabilities = counts / counts.sum(axis=1, keepdims=True)
 
     potential = np.concatenate([np.zeros(n_states), table.promises])
-    return MDP(csr_array(matrix)), Purpose(potential, "unknown", exact=True)
+    purpose = Purpose(potential, "unknown", exact=True)
+    return MDP(csr_array(probabilities)), purpose
 
 
-def _trace_back(
-    came_from: dict[int, tuple[int, int]], first: int, last: tuple[int, int]
+def _trace_path(
+    came_from: dict[int, tuple[int, int]],
+    origin: int,
+    last_step: tuple[int, int],
 ) -> Path:
-    """Return how a search came from its first state to an untried action."""
-    state, action = last
-    actions = [action]
-    while state != first:
+    """Return the path of a search from its origin to an untried action.
+
+    Parameters
+    ----------
+    came_from : dict
+        The state and the action by which each state was reached first.
+    origin : int
+        The state in which the search began.
+    last_step : (state, action)
+        The untried action, and where it is untried.
+    """
+    last_state, untried_action = last_step
+    actions = [untried_action]
+
+    # Backwards, from the end of the path.
+    state = last_state
+    while state != origin:
         state, action = came_from[state]
         actions.append(action)
     actions.reverse()
-    return Path(actions, last[0])
+    return Path(actions, last_state)
