@@ -72,16 +72,17 @@ def read_dict(data: Mapping[str, Any]) -> Parts:
 
 
 def _pair_rows(data: Mapping[str, Any]) -> Parts:
-    """Parts of data without next observations: those of the next row.
+    """Parts of rows in order: the next observation of each is in the row after it.
 
-    The last step of an episode is left out, because the next row is another episode's.
+    The last row of each episode is left out, because another episode's comes next.
     """
-    given = find_part(data, "obs")
-    obs = convert_observations("obs", given)
+    given_obs = find_part(data, "obs")
+    obs = convert_observations("obs", given_obs)
     action = convert_numbers("action", find_part(data, "action"))
     reward = find_part(data, "reward")
 
     is_last = mark_ends(data, len(obs))
+    # The slice allows for no rows at all.
     is_last[-1:] = True
     rows = np.flatnonzero(~is_last)
     if not len(rows):
@@ -89,13 +90,14 @@ def _pair_rows(data: Mapping[str, Any]) -> Parts:
             "no row is followed by another of its episode, so there are no next "
             "observations: give next_obs, or longer episodes"
         )
-    # The last step that is kept of an episode is where it was cut.
+    # Without its last row, an episode is cut after the row before.
     is_cut = is_last[rows + 1]
+
     if reward is not None:
         reward = convert_numbers("reward", reward)[rows]
     names = None
-    if hasattr(given, "columns"):
-        names = tuple(str(name) for name in given.columns)
+    if hasattr(given_obs, "columns"):
+        names = tuple(str(name) for name in given_obs.columns)
     return Parts(
         obs=obs[rows],
         action=action[rows],

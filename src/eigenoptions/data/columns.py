@@ -433,15 +433,22 @@ class _Steps:
         next_obs: NDArray[Any],
         rows: IndexArray,
     ) -> _Steps:
-        """Some rows of the data, as floats."""
-        ends = transitions.terminated
-        if transitions.truncated is not None:
-            ends = ends | transitions.truncated
+        """The steps in some rows of the data, with observations as floats."""
         before = obs[rows].astype(np.float64)
         after = next_obs[rows].astype(np.float64)
-        # Where rows were left out, observations do not follow each other.
-        trajectories = find_trajectories(before, after, ends[rows])
-        return cls(before, transitions.action[rows], after, trajectories)
+
+        # Rows that were left out cut a trajectory, too: it goes on only where an
+        # observation is the one that the row before ended with.
+        is_end = transitions.terminated
+        if transitions.truncated is not None:
+            is_end = is_end | transitions.truncated
+        trajectories = find_trajectories(before, after, is_end[rows])
+        return cls(
+            obs=before,
+            action=transitions.action[rows],
+            next_obs=after,
+            trajectories=trajectories,
+        )
 
 
 def _thin_rows(n_rows: int, max_rows: int, run: int = 500) -> IndexArray:

@@ -28,8 +28,9 @@ def find_drift(
     one_sign : float
         Or share of the changes that go the same way.
     """
-    rises, falls = _count_monotone(obs[trajectories.order], trajectories)
-    upwards, downwards = _count_signs(next_obs - obs, np.abs(obs).max(axis=0))
+    rises, falls = _find_monotone_shares(obs[trajectories.order], trajectories)
+    largest = np.abs(obs).max(axis=0)
+    upwards, downwards = _find_sign_shares(next_obs - obs, largest)
 
     reasons = []
     for column in range(obs.shape[1]):
@@ -46,7 +47,7 @@ def find_drift(
     return reasons
 
 
-def _count_monotone(
+def _find_monotone_shares(
     values: FloatArray, trajectories: Trajectories
 ) -> tuple[FloatArray, FloatArray]:
     """Shares of the trajectories in which each column rises and falls steadily.
@@ -94,22 +95,25 @@ def _average_parts(values: FloatArray, edges: IndexArray) -> FloatArray:
     return sums / np.diff(edges, axis=1)[:, :, None]
 
 
-def _count_signs(
+def _find_sign_shares(
     changes: FloatArray,
-    sizes: FloatArray,
+    largest: FloatArray,
     min_changes: int = 100,
     min_share: float = 0.2,
 ) -> tuple[FloatArray, FloatArray]:
     """Shares of the changes of each column that go upwards and downwards.
 
-    They are zero for a column that changes rarely, such as a door that opens once.
+    They are zero for a column that changes rarely, such as a door that opens once: in
+    fewer than `min_changes` steps, or than the share `min_share` of them. A change that
+    is rounding beside the `largest` value of its column is none.
     """
-    tolerance = 1e-12 * sizes
+    tolerance = 1e-12 * largest
     n_upwards = (changes > tolerance).sum(axis=0)
     n_downwards = (changes < -tolerance).sum(axis=0)
     n_changes = n_upwards + n_downwards
 
     is_frequent = n_changes >= max(min_changes, min_share * len(changes))
+    # Divided by infinity, the shares of a rare column are zero.
     n_counted = np.where(is_frequent, n_changes, np.inf)
     return n_upwards / n_counted, n_downwards / n_counted
 

@@ -28,13 +28,16 @@ def read_episode(episode: Any) -> Parts:
 
 
 def pair_observations(data: Mapping[str, Any]) -> Parts:
-    """Parts of T + 1 observations and T actions."""
+    """Parts of an episode of T + 1 observations and T actions.
+
+    Action t leads from observation t to observation t + 1.
+    """
     observations = convert_observations("observations", find_part(data, "obs"))
     action = find_part(data, "action")
     if len(observations) != len(action) + 1:
         raise ValueError(
             f"an episode of {len(action)} actions has {len(action) + 1} observations, "
-            f"got {len(observations)}: add the last one"
+            f"got {len(observations)}: give the one before each action, and the last"
         )
     return Parts(
         obs=observations[:-1],

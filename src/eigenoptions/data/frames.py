@@ -59,22 +59,35 @@ def _find_observation(names: Sequence[str]) -> tuple[list[str], list[str]]:
         if before:
             after = [next_prefix + name.removeprefix(prefix) for name in before]
             has_next = all(name in names for name in after)
-            return before, after if has_next else []
+            if not has_next:
+                return before, []
+            return before, after
 
-    parts = {name for known in NAMES.values() for name in known}
-    twins = [name for name in names if f"next_{name}" in names and name not in parts]
+    others = _leave_out_parts(names)
+    twins = [name for name in others if f"next_{name}" in names]
     return twins, [f"next_{name}" for name in twins]
+
+
+def _leave_out_parts(names: Sequence[str]) -> list[str]:
+    """Names of the columns that are not the action, the reward or another part."""
+    names_of_parts = {name for known in NAMES.values() for name in known}
+    return [name for name in names if name not in names_of_parts]
 
 
 def _ask_for_columns(names: Sequence[str]) -> None:
     """Raise ValueError, which asks for the columns of the observation."""
-    parts = {name for known in NAMES.values() for name in known}
-    others = [name for name in names if name not in parts]
+    others = _leave_out_parts(names)
+    if not others:
+        raise ValueError(
+            f"no column can be the observation, got {', '.join(names) or 'none'}: add "
+            "columns called obs_..."
+        )
+    # Two columns and the action, as an example of what to write.
+    two_columns = others[:2]
     action = next((name for name in NAMES["action"] if name in names), "action")
     raise ValueError(
-        f"which of the columns {', '.join(others) or 'none'} are the observation? Call "
-        f'them obs_..., or give {{"obs": frame[{others[:2]}], "action": '
-        f'frame["{action}"]}}'
+        f"which of the columns {', '.join(others)} are the observation? Call them "
+        f'obs_..., or give {{"obs": frame[{two_columns}], "action": frame["{action}"]}}'
     )
 
 

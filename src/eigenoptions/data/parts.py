@@ -123,17 +123,24 @@ def mark_ends(data: Mapping[str, Any], n_rows: int) -> BoolArray:
 
 
 def convert_actions(data: Any, continuous: bool) -> NDArray[Any]:
-    """Actions as integers ``(N,)``; as vectors, too, where `continuous` allows it."""
+    """Actions as integers from 0 ``(N,)``, which number them.
+
+    Others are vectors, where `continuous` allows them.
+    """
     action = convert_numbers("action", data)
     check_finite("action", action)
+    # Shape (N,) or (N, 1).
     is_column = action.size == len(action)
-    if is_column and (action == np.abs(action).round()).all():
-        return action.reshape(len(action)).astype(np.int64)
+    if is_column:
+        # A negative number differs from its absolute value, a fraction from its round.
+        is_integer = action == np.abs(action).round()
+        if is_integer.all():
+            return action.reshape(len(action)).astype(np.int64)
     if continuous:
         return action
     raise ValueError(
-        f"actions must be integers (N,), got {action.dtype} {action.shape}: collect "
-        "from gymnasium.wrappers.DiscretizeAction(env, bins=...)"
+        f"actions must be integers (N,) from 0, got {action.dtype} {action.shape}: "
+        "collect from gymnasium.wrappers.DiscretizeAction(env, bins=...)"
     )
 
 

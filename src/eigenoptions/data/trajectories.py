@@ -84,7 +84,8 @@ def _count_interleaved(
 ) -> int:
     """Count the environments whose steps are interleaved.
 
-    It is the stride at which steps follow each other best, in the first rows.
+    With n environments, the step after row i is row i + n. So n is the stride at which
+    the largest share of steps follow each other, in the first rows.
     """
     before = before[:max_rows]
     after = after[:max_rows]
@@ -94,11 +95,12 @@ def _count_interleaved(
     best_share = 0.0
     for stride in range(1, max_stride + 1):
         is_linked = (after[:-stride] == before[stride:]).all(axis=1)
+        # Rounded, so that of strides that are about equally good the shortest wins.
         share = round(float(is_linked.mean()), 3)
-        # Of strides that are about equally good the shortest wins.
         if share > best_share:
             best_stride = stride
             best_share = share
+        # Most steps follow each other: that is clear enough.
         if share > 0.5:
             break
     return best_stride

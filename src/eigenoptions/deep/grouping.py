@@ -96,13 +96,16 @@ def compute_group_means(
 def _find_gap(distances: FloatArray, min_ratio: float = 1.05) -> float | None:
     """Find the middle of the widest gap between squared distances ``(n, n)``.
 
-    None if the distances on its two sides differ by less than the factor `min_ratio`.
+    It is the gap whose two sides have the largest ratio. None if this ratio, of
+    distances that are not squared, is less than `min_ratio`.
     """
     ascending = np.sort(distances[np.triu_indices(len(distances), 1)])
-    smallest = np.finfo(np.float32).tiny
-    ratios = ascending[1:] / np.maximum(ascending[:-1], smallest)
+    # Equal observations have distance zero, by which nothing can be divided.
+    tiny = np.finfo(np.float32).tiny
+    ratios = ascending[1:] / np.maximum(ascending[:-1], tiny)
 
     widest = int(ratios.argmax())
+    # Ratios of squares are squares of ratios.
     if ratios[widest] < min_ratio**2:
         return None
     return float(ascending[widest] + ascending[widest + 1]) / 2

@@ -324,26 +324,37 @@ def borrow_steps(
         An action that was taken so often in a cell is not borrowed there.
     reach : float, default=1.0
         Steps farther away, in sides of cells, are not borrowed.
+
+    Returns
+    -------
+    BorrowedSteps
+        At each point, at most one step for each action that is rare in its cell.
     """
     # Imported here: the first `discover` of a table does not need it.
     from scipy.spatial import cKDTree
 
+    # Which actions were rare in which cells.
     n_states = int(states.max()) + 1
-    counts = np.bincount(states * n_actions + action, minlength=n_states * n_actions)
-    is_rare = (counts < enough).reshape(n_states, n_actions)
+    pairs = states * n_actions + action
+    n_taken = np.bincount(pairs, minlength=n_states * n_actions)
+    is_rare = (n_taken < enough).reshape(n_states, n_actions)
+
+    # The empty arrays stand for nothing borrowed.
     borrowers = [np.empty(0, dtype=np.intp)]
     lenders = [np.empty(0, dtype=np.intp)]
-    for number in range(n_actions):
-        own = np.flatnonzero(action == number)
-        others = np.flatnonzero(is_rare[states, number] & (action != number))
-        if not len(own) or not len(others):
+    for lent_action in range(n_actions):
+        has_taken = action == lent_action
+        has_it = np.flatnonzero(has_taken)
+        needs_it = np.flatnonzero(is_rare[states, lent_action] & ~has_taken)
+        if not len(has_it) or not len(needs_it):
             continue
-        tree = cKDTree(points[own])
-        distance, nearest = tree.query(points[others], distance_upper_bound=reach)
+        tree = cKDTree(points[has_it])
+        distance, nearest = tree.query(points[needs_it], distance_upper_bound=reach)
+        # The distance is infinite where none is within reach.
         is_near = np.isfinite(distance)
-        borrowers.append(others[is_near])
-        lenders.append(own[nearest[is_near]])
-    return BorrowedSteps(np.concatenate(borrowers), np.concatenate(lenders))
+        borrowers.append(needs_it[is_near])
+        lenders.append(has_it[nearest[is_near]])
+    return BorrowedSteps(point=np.concatenate(borrowers), step=np.concatenate(lenders))
 
 
 def has_vectors(samples: Samples) -> bool:

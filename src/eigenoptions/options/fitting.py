@@ -171,12 +171,16 @@ def _warn_of_unsettled(
 
 
 def _check_actions(action: Any, n_actions: int | None) -> int:
-    """Return the number of actions, or raise ValueError."""
+    """Return the number of actions, or raise ValueError.
+
+    If `n_actions` is None, it is 1 more than the highest action.
+    """
     action = np.asarray(action)
     if n_actions is None:
         n_actions = int(action.max(initial=0)) + 1
-    is_discrete = action.ndim == 1 and action.dtype.kind in "iu" and len(action) > 0
-    if not is_discrete or action.min() < 0 or action.max() >= n_actions:
+    has_numbers = action.ndim == 1 and action.dtype.kind in "iu" and len(action) > 0
+    # The order matters: no actions have no smallest one.
+    if not has_numbers or action.min() < 0 or action.max() >= n_actions:
         raise ValueError(
             f"actions must be integers (N,) in 0..{n_actions - 1}, "
             f"got {describe(action)}: see Transitions.of"

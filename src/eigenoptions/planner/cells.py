@@ -269,7 +269,7 @@ def make_cells(
     cells.centers = coordinates.invert(centers)
     nearest = _find_nearest(both, number, centers, cells.size)
     cells.examples = np.concatenate([obs, next_obs])[nearest]
-    _check_fit(cells)
+    _warn_of_poor_fit(cells)
     _warn_of_columns(report, cells)
     return cells
 
@@ -280,6 +280,7 @@ def _warn_of_poor_data(batch: Transitions, min_steps: int = 100) -> None:
         warnings.warn(
             f"{len(batch)} steps show hardly any way: record some thousand, in which "
             "places are visited more than once",
+            # Past make_cells and Planner, to the line that makes the planner.
             stacklevel=4,
         )
     if (batch.action == batch.action[0]).all():
@@ -444,12 +445,13 @@ def _warn_of_columns(report: ColumnReport, cells: Cells) -> None:
     report.warn(shares)
 
 
-def _check_fit(cells: Cells, least: float = 0.5) -> None:
+def _warn_of_poor_fit(cells: Cells, min_explained: float = 0.5) -> None:
     """Warn where actions are vectors and the model of them explains little."""
-    if cells.is_continuous and cells.fit.explained < least:
+    if cells.is_continuous and cells.fit.explained < min_explained:
         warnings.warn(
             f"the model of actions explains {cells.fit.explained:.0%} of the movement "
             "(planner.fit): plans may not hold; keep the columns that actions move "
             "(columns=[...]), or number the actions",
+            # Past make_cells and Planner, to the line that makes the planner.
             stacklevel=4,
         )

@@ -166,21 +166,28 @@ class Displacement:
     ) -> FloatArray:
         """The action that leads straight to a target.
 
-        If that takes several steps, go first within `near` of the border.
+        If that takes several steps, go first to the border, if there is one, until it
+        is at most `near` largest steps away.
         """
+        # What happens by itself, b, needs no action.
         displacement = target - point - self.b
         n_steps = self.count_steps(displacement)
         if n_steps > 1.0 and border is not None:
             # Where there is no border, its numbers are NaN, and this is False.
             is_before_border = self.count_steps(border - point) > near
             if is_before_border:
-                return self.aim(point, border)
+                return self.aim(point, border, near=near)
         if self._choices is not None:
             return self._choose(displacement)
         action = self.inverse.dot(displacement)
         if self.has_one_axis:
             return self.split(action, near)[0]
-        action = action / max(n_steps, 1.0)
+        # Of a way of several steps, this is the first.
+        return self._limit(action / max(n_steps, 1.0))
+
+    def _limit(self, action: FloatArray) -> FloatArray:
+        """The action within the range of those of the data."""
+        # Not np.clip, which takes longer for one action.
         return np.asarray(np.minimum(np.maximum(action, self.low), self.high))
 
     def _choose(self, displacement: FloatArray) -> FloatArray:
@@ -204,19 +211,22 @@ class Displacement:
         """The components of an action as actions along one axis, the shortest first.
 
         To pass a border where others passed it, one has to stand in front of that
-        place. Components of less than `near` largest steps are left, if there are
-        others.
+        place. So short corrections come before the long way through; those of less than
+        `near` largest steps are left out.
         """
-        limits = np.where(action > 0, self.high, -self.low)
-        n_steps = np.abs(action) / np.maximum(limits, 1e-300)
-        order = np.argsort(n_steps, kind="stable")
+        largest = np.where(action > 0, self.high, -self.low)
+        # A direction that no action of the data has counts as very long; a component
+        # of 0 counts as 0 steps, not as 0 / 0.
+        n_steps = np.abs(action) / np.maximum(largest, 1e-300)
+        by_length = np.argsort(n_steps, kind="stable")
+        longest = by_length[-1]
+
         parts = []
-        for component in order:
-            is_last = component == order[-1]
-            if n_steps[component] > near or is_last:
+        for component in by_length:
+            if n_steps[component] > near or component == longest:
                 part = np.zeros_like(action)
                 part[component] = action[component]
-                parts.append(np.minimum(np.maximum(part, self.low), self.high))
+                parts.append(self._limit(part))
         return parts
 
 

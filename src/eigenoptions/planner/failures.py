@@ -57,7 +57,8 @@ class Failures:
         is_risky = np.isin(places.find(places.cell(points)), places.find(around))
         self._tree = cKDTree(np.column_stack([points, aims])[is_risky])
         self._has_failed = has_failed[is_risky]
-        self._with_none = np.append(self._has_failed, False)
+        # The last entry is that of no step, which the tree counts as one more.
+        self._has_failed_or_none = np.append(self._has_failed, False)
 
     def is_near(self, point: FloatArray) -> bool:
         """Whether any step failed near a point."""
@@ -67,14 +68,18 @@ class Failures:
 
     def measure(self, point: FloatArray, aims: FloatArray) -> list[float]:
         """The share of the nearest logged steps that failed, for each of some aims."""
-        asked = np.empty((len(aims), len(point) + aims.shape[1]))
-        asked[:, : len(point)] = point
-        asked[:, len(point) :] = aims
-        rows = self._tree.query(
-            asked, k=self._n_nearest, distance_upper_bound=self._near
-        )[1]
-        # Where fewer are near, the tree returns the number of its steps.
-        n_near = np.count_nonzero(rows < len(self._has_failed), axis=1)
-        n_failed = self._with_none[rows].sum(axis=1)
+        # The same point before each of the aims.
+        queries = np.empty((len(aims), len(point) + aims.shape[1]))
+        queries[:, : len(point)] = point
+        queries[:, len(point) :] = aims
+        _, nearest = self._tree.query(
+            queries, k=self._n_nearest, distance_upper_bound=self._near
+        )
+
+        # Where fewer steps are near, the tree fills up with one past the last.
+        is_step = nearest < len(self._has_failed)
+        n_near = np.count_nonzero(is_step, axis=1)
+        n_failed = self._has_failed_or_none[nearest].sum(axis=1)
+        # Where no step is near, nothing is known to fail: 0 of 1.
         shares: list[float] = (n_failed / np.maximum(n_near, 1)).tolist()
         return shares

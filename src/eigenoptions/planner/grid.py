@@ -10,6 +10,10 @@ from numpy.typing import NDArray
 from eigenoptions._types import FloatArray
 from eigenoptions._validation import check_real
 
+# Empty cells on each side of the data, so that no neighbour of a cell is at the other
+# end of the next row.
+_MARGIN = 2
+
 
 class Grid:
     """Cells with equal sides, numbered where there are points.
@@ -39,9 +43,9 @@ class Grid:
         # a border, where rounding would decide about their cell.
         self.low = points.min(axis=0) - 1e-6 * size
 
-        # Two empty cells on each side, so that no neighbour of a cell is at the other
-        # end of the next row.
-        n_cells = np.floor((points.max(axis=0) - self.low) / size) + 5
+        # The lowest point is in cell 0 of each coordinate.
+        highest_cell = np.floor((points.max(axis=0) - self.low) / size)
+        n_cells = highest_cell + (1 + 2 * _MARGIN)
         if n_cells.prod() > 2**62:
             raise ValueError(
                 f"cell_size {size.tolist()} gives more than 2**62 cells: give a "
@@ -50,15 +54,17 @@ class Grid:
         self._n_cells = n_cells.astype(np.int64)
         # One integer per cell, as digits make a number: the last coordinate counts
         # ones, the one before it counts rows of the last, and so on.
-        lengths_from_last = self._n_cells[:0:-1]
+        lengths_from_last = self._n_cells[1:][::-1]
         self._strides = np.cumprod([1, *lengths_from_last])[::-1]
 
+        # And back: the digits of each key are the cell that it stands for.
         self.keys = np.unique(self._key(self.cell(points)))
         digits = self.keys[:, None] // self._strides % self._n_cells
-        self.corners = digits - 2
+        self.corners = digits - _MARGIN
         self.number = {
             tuple(corner): number for number, corner in enumerate(self.corners.tolist())
         }
+        # As lists, which are faster than arrays for the one point of `corner`.
         self._bounds = self.low.tolist(), size.tolist()
 
     @property
@@ -95,11 +101,11 @@ class Grid:
 
     def _key(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         """One integer for each cell."""
-        return np.asarray((cells + 2) @ self._strides)
+        return np.asarray((cells + _MARGIN) @ self._strides)
 
     def _is_inside(self, cells: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether cells lie in the box that keys are unique in."""
-        is_inside = (cells >= -2) & (cells < self._n_cells - 2)
+        is_inside = (cells >= -_MARGIN) & (cells < self._n_cells - _MARGIN)
         return np.asarray(is_inside.all(axis=-1))
 
 
