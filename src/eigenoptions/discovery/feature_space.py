@@ -137,6 +137,7 @@ def discover_features(samples: Samples, request: Request) -> LinearOptionSet:
         n_actions=samples.n_actions,
         gamma=gamma,
         provenance=provenance,
+        progress=request.progress,
         **settings,
     )
     options = replace(options, features=found.features)

@@ -11,8 +11,15 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import issparse
 
+from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
 from eigenoptions._text import describe
-from eigenoptions._types import BoolArray, FeatureFunction, FloatArray, IndexArray
+from eigenoptions._types import (
+    BoolArray,
+    FeatureFunction,
+    FloatArray,
+    IndexArray,
+    Progress,
+)
 from eigenoptions._validation import check_float, check_int
 from eigenoptions.data import Transitions
 from eigenoptions.features import compute_features
@@ -22,6 +29,7 @@ from eigenoptions.options.records import Purpose
 logger = logging.getLogger("eigenoptions")
 
 
+@shows_progress
 def fit(
     transitions: Transitions,
     purposes: Sequence[Purpose],
@@ -35,6 +43,7 @@ def fit(
     stop: float = 0.02,
     parts: int = 2,
     provenance: dict[str, Any] | None = None,
+    progress: ProgressArgument = None,
 ) -> LinearOptionSet:
     """Fit options in a feature space to a batch of transitions (Section 5.2).
 
@@ -80,6 +89,10 @@ def fit(
         mean weights.
     provenance : dict, default=None
         Entries to record in the set beside gamma.
+    progress : bool or callable, default=None
+        True for a progress bar, False for none; None: in a terminal, after two seconds.
+        A function is called as ``progress(done, total)`` with numbers of options whose
+        values have settled.
 
     Returns
     -------
@@ -101,6 +114,7 @@ def fit(
     >>> options.actions(np.arange(10.0)[:, None]).tolist()
     [[1, 1, 1, 1, 1, 1, 1, 1, 1, -1]]
     """
+    progress = check_progress(progress)
     ridge = check_float("ridge", ridge, minimum=0)
     stop = check_float("stop", stop, minimum=0)
     iterations = check_int("iterations", iterations)
@@ -129,7 +143,7 @@ def fit(
     is_last = np.asarray(transitions.terminated, dtype=np.bool_)
     limit = np.maximum(high - after, 0.0) * ~is_last[:, None]
     future, has_settled = _raise_values(
-        regressions, gain, limit, gamma, extent / 1000, iterations
+        regressions, gain, limit, gamma, extent / 1000, iterations, progress
     )
     _warn_of_unsettled(options.purposes, has_settled, iterations, ridge)
 
@@ -256,6 +270,7 @@ def _raise_values(
     gamma: float,
     unit: FloatArray,
     iterations: int,
+    progress: Progress | None = None,
 ) -> tuple[FloatArray, BoolArray]:
     """Raise the values after each transition to a fixed point.
 
@@ -271,6 +286,8 @@ def _raise_values(
         Values are multiples of it, or at their limit.
     iterations : int
         Largest number of iterations.
+    progress : callable, default=None
+        Called as ``progress(done, total)`` after each iteration.
 
     Returns
     -------
@@ -298,6 +315,8 @@ def _raise_values(
         future[:, rising] = new
         if gamma == 0:
             has_settled[:] = True
+        if progress is not None:
+            progress(int(has_settled.sum()), len(has_settled))
     return future, has_settled
 
 
