@@ -131,6 +131,10 @@ class Displacement:
         self.inverse = np.linalg.pinv(self.B, rcond=1e-6)
         self.low = action.min(axis=0)
         self.high = action.max(axis=0)
+        # For a single action, a list is faster than arrays.
+        self._limits = list(zip(self.low.tolist(), self.high.tolist(), strict=True))
+        # No action, as far as the limits allow it.
+        self._rest = np.minimum(np.maximum(0.0, self.low), self.high)
         self._step = step
         self._rates = self._find_rates()
 
@@ -214,19 +218,23 @@ class Displacement:
         place. So short corrections come before the long way through; those of less than
         `near` largest steps are left out.
         """
-        largest = np.where(action > 0, self.high, -self.low)
-        # A direction that no action of the data has counts as very long; a component
-        # of 0 counts as 0 steps, not as 0 / 0.
-        n_steps = np.abs(action) / np.maximum(largest, 1e-300)
-        by_length = np.argsort(n_steps, kind="stable")
+        components = action.tolist()
+        n_steps = []
+        for component, (low, high) in zip(components, self._limits, strict=True):
+            largest = high if component > 0 else -low
+            # A direction that no action of the data has counts as very long; a
+            # component of 0 counts as 0 steps, not as 0 / 0.
+            n_steps.append(abs(component) / max(largest, 1e-300))
+        by_length = sorted(range(len(n_steps)), key=n_steps.__getitem__)
         longest = by_length[-1]
 
         parts = []
-        for component in by_length:
-            if n_steps[component] > near or component == longest:
-                part = np.zeros_like(action)
-                part[component] = action[component]
-                parts.append(self._limit(part))
+        for i in by_length:
+            if n_steps[i] > near or i == longest:
+                low, high = self._limits[i]
+                part = self._rest.copy()
+                part[i] = min(max(components[i], low), high)
+                parts.append(part)
         return parts
 
 

@@ -38,7 +38,8 @@ class Failures:
         n_nearest: int = 5,
         near: float = 1.0,
     ) -> None:
-        self._n_nearest = n_nearest
+        # The tree answers sooner if it need not make this itself.
+        self._ranks = np.arange(1, n_nearest + 1)
         self._near = near
         self._places: Grid | None = None
         self._risky: frozenset[tuple[int, ...]] = frozenset()
@@ -56,9 +57,8 @@ class Failures:
 
         is_risky = np.isin(places.find(places.cell(points)), places.find(around))
         self._tree = cKDTree(np.column_stack([points, aims])[is_risky])
-        self._has_failed = has_failed[is_risky]
-        # The last entry is that of no step, which the tree counts as one more.
-        self._has_failed_or_none = np.append(self._has_failed, False)
+        # A list is faster to look up.
+        self._has_failed: list[bool] = has_failed[is_risky].tolist()
 
     def is_near(self, point: FloatArray) -> bool:
         """Whether any step failed near a point."""
@@ -73,13 +73,14 @@ class Failures:
         queries[:, : len(point)] = point
         queries[:, len(point) :] = aims
         _, nearest = self._tree.query(
-            queries, k=self._n_nearest, distance_upper_bound=self._near
+            queries, k=self._ranks, distance_upper_bound=self._near
         )
 
-        # Where fewer steps are near, the tree fills up with one past the last.
-        is_step = nearest < len(self._has_failed)
-        n_near = np.count_nonzero(is_step, axis=1)
-        n_failed = self._has_failed_or_none[nearest].sum(axis=1)
-        # Where no step is near, nothing is known to fail: 0 of 1.
-        shares: list[float] = (n_failed / np.maximum(n_near, 1)).tolist()
+        n_steps = len(self._has_failed)
+        shares = []
+        for rows in nearest.tolist():
+            # Where fewer steps are near, the tree fills up with one past the last.
+            has_failed = [self._has_failed[row] for row in rows if row < n_steps]
+            # Where no step is near, nothing is known to fail: 0 of 1.
+            shares.append(sum(has_failed) / max(len(has_failed), 1))
         return shares
