@@ -305,4 +305,4 @@ def test_training_warns_of_a_battery(caplog: pytest.LogCaptureFixture) -> None:
         eo.deep.learn(data, 3, steps=2)
     (message,) = [text for text in caplog.messages if "drifting" in text]
     assert "column 4" in message
-    assert "obs[:, [0, 1, 2, 3]]" in message
+    assert "columns=[0, 1, 2, 3]" in message

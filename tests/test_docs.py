@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import eigenoptions
+from eigenoptions._registry import discovery_methods
 from eigenoptions.cli import main
 
 ROOT = Path(__file__).parent.parent
@@ -95,6 +96,10 @@ def test_python_on_page_runs(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    # What a page registers, such as a method of its own, ends with the page.
+    eigenoptions.methods()
+    entries = dict(discovery_methods._entries)
+    monkeypatch.setattr(discovery_methods, "_entries", entries)
     names: dict[str, object] = {}
     for block in find_blocks(page, "python"):
         if ">>>" in block:

@@ -29,8 +29,9 @@ class Grid:
     ----------
     low : ndarray of shape (d,)
         The corner where cells begin.
-    keys : ndarray of shape (S,)
-        One integer for each cell that has points, in rising order.
+    keys : ndarray of shape (S,), optional
+        One integer for each cell that has points, in rising order; None where there
+        are too many cells for that.
     corners : ndarray of int of shape (S, d)
         The cells as integers per coordinate.
     number : dict
@@ -46,21 +47,23 @@ class Grid:
         # The lowest point is in cell 0 of each coordinate.
         highest_cell = np.floor((points.max(axis=0) - self.low) / size)
         n_cells = highest_cell + (1 + 2 * _MARGIN)
-        if n_cells.prod() > 2**62:
-            raise ValueError(
-                f"cell_size {size.tolist()} gives more than 2**62 cells: give a "
-                "larger one"
-            )
-        self._n_cells = n_cells.astype(np.int64)
-        # One integer per cell, as digits make a number: the last coordinate counts
-        # ones, the one before it counts rows of the last, and so on.
-        lengths_from_last = self._n_cells[1:][::-1]
-        self._strides = np.cumprod([1, *lengths_from_last])[::-1]
+        cells = self.cell(points)
+        self.keys: NDArray[np.int64] | None = None
+        if n_cells.prod() <= 2**62:
+            self._n_cells = n_cells.astype(np.int64)
+            # One integer per cell, as digits make a number: the last coordinate counts
+            # ones, the one before it counts rows of the last, and so on.
+            lengths_from_last = self._n_cells[1:][::-1]
+            self._strides = np.cumprod([1, *lengths_from_last])[::-1]
 
-        # And back: the digits of each key are the cell that it stands for.
-        self.keys = np.unique(self._key(self.cell(points)))
-        digits = self.keys[:, None] // self._strides % self._n_cells
-        self.corners = digits - _MARGIN
+            # And back: the digits of each key are the cell that it stands for.
+            self.keys = np.unique(self._key(cells))
+            digits = self.keys[:, None] // self._strides % self._n_cells
+            self.corners = digits - _MARGIN
+        else:
+            # Many coordinates have more cells than there are integers of 64 bits.
+            self.corners = np.unique(cells, axis=0)
+
         self.number = {
             tuple(corner): number for number, corner in enumerate(self.corners.tolist())
         }
@@ -70,7 +73,7 @@ class Grid:
     @property
     def n_states(self) -> int:
         """Number of cells that have points."""
-        return len(self.keys)
+        return len(self.corners)
 
     @property
     def coords(self) -> NDArray[np.int64] | None:
@@ -94,6 +97,11 @@ class Grid:
 
     def find(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         """Numbers of cells; -1 where there are no points."""
+        if self.keys is None:
+            rows = cells.reshape(-1, cells.shape[-1]).tolist()
+            numbers = [self.number.get(tuple(row), -1) for row in rows]
+            return np.array(numbers, dtype=np.int64).reshape(cells.shape[:-1])
+
         key = self._key(cells)
         number = np.minimum(np.searchsorted(self.keys, key), len(self.keys) - 1)
         is_known = (self.keys[number] == key) & self._is_inside(cells)
