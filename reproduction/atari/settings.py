@@ -209,9 +209,10 @@ def make_quick_variants(game: str) -> list[Variant]:
 def make_full_variants(game: str) -> list[Variant]:
     """All options of the paper's protocol, its readings, and what is tried beside it.
 
-    The number of frames is where the shares of options that settle and arrive have
-    become flat, measured on a part. What is tried beside was chosen after a trial on
-    one other collection per game, with other starts, measures and program.
+    The number of frames was chosen on a part, where the shares of options that settle
+    and arrive grew little further (docs/atari.md). What is tried beside was chosen
+    after a trial on one other collection per game, with other starts, measures and
+    program.
     """
     if game == "Freeway":
         return _make_full_freeway()
