@@ -14,6 +14,7 @@ and ``python -m reproduction environments`` tries 63 environments.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -33,6 +34,7 @@ from reproduction.report import (
     write_chapter,
     write_report,
 )
+from reproduction.stored_run import describe_changes
 
 STUDIES = (
     "atari",
@@ -70,6 +72,8 @@ def main(arguments: Sequence[str]) -> None:
         page = write_report(options.out, chapters, lab, missing)
 
     print_claims([claim for chapter in chapters for claim in chapter.section.claims])
+    if not (missing or options.quick or options.atari):
+        print(describe_changes(json.loads((options.out / "results.json").read_text())))
     print(f"report: {page}")
 
 
