@@ -161,7 +161,7 @@ def get_method(name: str) -> Method:
     Examples
     --------
     >>> get_method("eigen").gamma, list(get_method("diffusion").settings)
-    (0.9, ['t'])
+    (0.9, ['t', 'progress'])
     """
     method: Method = discovery_methods.find(name)
     return method
