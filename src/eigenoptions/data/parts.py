@@ -140,7 +140,8 @@ def convert_actions(data: Any, continuous: bool) -> NDArray[Any]:
         return action
     raise ValueError(
         f"actions must be integers (N,) from 0, got {action.dtype} {action.shape}: "
-        "collect from gymnasium.wrappers.DiscretizeAction(env, bins=...)"
+        "collect from gymnasium.wrappers.DiscretizeAction(env, bins=...), "
+        "or make a Planner, which takes vectors"
     )
 
 
