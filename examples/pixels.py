@@ -18,16 +18,16 @@ import numpy as np
 import eigenoptions as eo
 
 ROOMS = eo.maze("""
-#####################
-#S.......##.........#
-#........##.........#
-#........##.........#
-#........##.........#
-#...................#
-#........##.........#
-#........##.........#
-#........##.........#
-#####################
+XXXXXXXXXXXXXXXXXXXXX
+XS.......XX.........X
+X........XX.........X
+X........XX.........X
+X........XX.........X
+X...................X
+X........XX.........X
+X........XX.........X
+X........XX.........X
+XXXXXXXXXXXXXXXXXXXXX
 """)
 
 # One frame per cell: walls are dark, the floor is grey, the agent is red.

@@ -49,6 +49,16 @@ def test_example_runs(
     assert picture_name in {path.stem for path in tmp_path.iterdir()}
 
 
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_example_is_a_program_in_the_gallery(example: Path) -> None:
+    """The gallery cuts examples at lines of many #, such as a wall of a map."""
+    parser = pytest.importorskip("sphinx_gallery.py_source_parser")
+    _, blocks = parser.split_code_and_text_blocks(str(example))
+    for kind, text, line in blocks:
+        if kind == "code":
+            compile(text, f"{example.name}, line {line}", "exec")
+
+
 def test_example_without_its_library_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
