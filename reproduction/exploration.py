@@ -196,19 +196,20 @@ def measure_options(
     options = eo.discover(MazeEnv(mdp), n_options, **settings)
     assert isinstance(options, OptionSet)
     found_at = time.process_time()
-    setting = tune_exploration(mdp, options)
+    tuned = tune_exploration(mdp, options)
     tuned_at = time.process_time()
 
-    assert setting.option_chance is not None
-    chances = (setting.option_chance, setting.stop_chance)
+    # None belongs to a choice without tuning.
+    assert tuned.option_chance is not None
+    chances = (tuned.option_chance, tuned.stop_chance)
     return {
         "space": name,
         "states": mdp.n_states,
         "operator": options.provenance.get("operator", "normalized"),
         "options": n_options,
         "primitive": primitive.mean(),
-        "option_chance": chances[0],
-        "stop_chance": chances[1],
+        "option_chance": tuned.option_chance,
+        "stop_chance": tuned.stop_chance,
         **compare_with_primitive(mdp, options, chances, primitive),
         "discovery": found_at - start,
         "tuning": tuned_at - found_at,

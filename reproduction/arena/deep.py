@@ -131,15 +131,17 @@ def run(lab: Lab, stored: Path, jobs: pd.DataFrame) -> pd.DataFrame:
     if stored.exists():
         runs = pd.read_csv(stored)
     known = set(runs[_KEY].itertuples(index=False, name=None))
-    for seed, group in jobs.groupby("seed"):
+    for seed, jobs_of_seed in jobs.groupby("seed"):
         lab.describe(f"deep agents, seed {seed}")
         missing = []
-        for job in group.itertuples(index=False, name=None):
-            if job not in known:
-                missing.append(dict(zip(_KEY, job, strict=True)))
+        for key in jobs_of_seed.itertuples(index=False, name=None):
+            if key not in known:
+                missing.append(dict(zip(_KEY, key, strict=True)))
         if not missing:
             continue
         rows = pd.DataFrame(lab.pmap(train_deep, missing))
-        runs = pd.concat([runs, rows.drop(columns="seconds")], ignore_index=True)
+        # Seconds depend on the machine: the same runs are to give the same file.
+        rows = rows.drop(columns="seconds")
+        runs = pd.concat([runs, rows], ignore_index=True)
         runs.to_csv(stored, index=False)
     return runs

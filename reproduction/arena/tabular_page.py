@@ -218,7 +218,7 @@ def _show_ways(runs: pd.DataFrame) -> str:
 
 
 def _list_losses(runs: pd.DataFrame) -> str:
-    """Where `explore` sees states later than another way, beyond or within error."""
+    """Where `explore` sees states later than another way, by however little."""
     lines = []
     for tasks in SUITES.values():
         means = _pivot(runs, tasks, "mean_goal")
@@ -272,10 +272,8 @@ def _show_ablation_ratios(table: pd.DataFrame) -> str:
 
 def measure_doors(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """Return first visits relative to `explore`, a row per task, a column per way."""
-    means = table.pivot_table(index="task", columns="way", values="mean_goal")
-    ours = _pivot(runs, rounds.TASKS, "mean_goal")
-    means["plain"] = ours["plain"]
-    return means.div(ours["explore"], axis=0).loc[list(rounds.TASKS)]
+    means = _join_doors(table, runs)
+    return means.drop(columns="explore").div(means["explore"], axis=0)
 
 
 def average(ratios: pd.Series) -> float:
@@ -298,14 +296,24 @@ def _show_ablation(table: pd.DataFrame) -> str:
 
 
 def _show_doors(table: pd.DataFrame, runs: pd.DataFrame) -> str:
-    means = table.pivot_table(index="task", columns="way", values="mean_goal")
-    ours = _pivot(runs, rounds.TASKS, "mean_goal")
+    """The step at which a state is first seen, with options found in rounds."""
+    means = _join_doors(table, runs)
     rows = []
-    for task in rounds.TASKS:
-        steps = [f"{means.loc[task, way]:,.0f}" for way in rounds.WAYS]
-        plain = f"{ours.loc[task, 'plain']:,.0f}"
-        rows.append([task, plain, *steps, f"{ours.loc[task, 'explore']:,.0f}"])
-    return make_table(["task", "plain", *rounds.WAYS, "explore"], rows)
+    for task, steps in means.iterrows():
+        rows.append([task, *[f"{mean:,.0f}" for mean in steps]])
+    return make_table(["task", *means.columns], rows)
+
+
+def _join_doors(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """Return mean first visits of the rounds, between those of two ways of the arena.
+
+    There is a row per task and a column per way.
+    """
+    rounds_table = _pivot(table, rounds.TASKS, "mean_goal")[list(rounds.WAYS)]
+    of_arena = _pivot(runs, rounds.TASKS, "mean_goal")
+    rounds_table.insert(0, "plain", of_arena["plain"])
+    rounds_table["explore"] = of_arena["explore"]
+    return rounds_table
 
 
 def _pivot(runs: pd.DataFrame, tasks: Sequence[str], column: str) -> pd.DataFrame:

@@ -122,6 +122,7 @@ def count_sweeps(mdp: MDP, options: OptionSet | None) -> float:
     has_plan = np.eye(mdp.n_states, dtype=bool)
     n_sweeps = 0
     while not has_plan.all():
+        # Each pair without a plan needs this sweep.
         n_sweeps += int(np.count_nonzero(~has_plan))
         leads_to_goal = touches | has_plan[ends]
         np.logical_or.at(has_plan, starts, leads_to_goal)

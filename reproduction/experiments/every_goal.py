@@ -240,26 +240,30 @@ def write_notes(data: Data) -> Iterator[Block]:
     """Means by number of eigenoptions, beside those of sets of random options."""
     goals = data["goals"]
     many = goals.many.iloc[0]
-    own = dict(iter(goals[goals.kind == "eigenoptions"].groupby("n_options")))
-    own.pop(0)
-    sets = [table for _, table in goals[goals.kind == "random"].groupby("set")]
-    means = [table.mean_return.mean() for table in sets]
-    leads = [_compare_sets(own[many], table, len(sets)) for table in sets]
-    n_behind = sum(lead.better for lead in leads)
 
+    # The number of the claim against each other number of eigenoptions.
+    is_own = (goals.kind == "eigenoptions") & (goals.n_options > 0)
+    by_number = dict(iter(goals[is_own].groupby("n_options")))
+    own = by_number[many]
     rows = []
-    for n, table in own.items():
+    for n, others in by_number.items():
         lead = ""
         if n != many:
-            lead = str(_compare_sets(own[many], table, len(own) - 1))
+            lead = str(_compare_sets(own, others, len(by_number) - 1))
         rows.append(
             {
                 "options": n,
-                "mean of all goals": table.mean_return.mean(),
+                "mean of all goals": others.mean_return.mean(),
                 f"{many} minus this": lead,
-                "worst goal": table.mean_return.min(),
+                "worst goal": others.mean_return.min(),
             }
         )
+
+    # The same against each set of as many random options.
+    sets = [table for _, table in goals[goals.kind == "random"].groupby("set")]
+    means = [table.mean_return.mean() for table in sets]
+    leads = [_compare_sets(own, table, len(sets)) for table in sets]
+    n_behind = sum(lead.better for lead in leads)
     yield (
         "Mean return over all goals by number of eigenoptions. The first options end "
         "in or beside corners, which suits the goal of Figure 7; the maps show goals "
@@ -275,34 +279,39 @@ def write_notes(data: Data) -> Iterator[Block]:
     "The same set of eigenoptions is able to speed-up learning in different tasks.",
 )
 def speed_up_different_tasks(data: Data) -> Finding:
-    def compare(ours: pd.Series, without: pd.Series) -> Difference:
-        return compare_means(ours - without, np.zeros(len(without)))
+    # Returns with options and without, one entry per goal.
+    def compare(own: pd.Series, without: pd.Series) -> Difference:
+        # Goals are paired: their differences against zero.
+        return compare_means(own - without, np.zeros(len(without)))
 
     def judge(
-        ours: pd.Series, without: pd.Series, is_better: IsBetter = Difference.above
+        own: pd.Series, without: pd.Series, is_better: IsBetter = Difference.above
     ) -> Tests:
-        is_higher = ours > without
-        return [is_better(compare(ours, without)), is_higher.mean() > 0.5]
+        is_higher = own > without
+        return [is_better(compare(own, without)), is_higher.mean() > 0.5]
 
     n = data["goals"].many.iloc[0]
     returns = _find_returns(data)
-    late = _find_returns(data, "late_return")
-    ours = returns[n]
+    late_returns = _find_returns(data, "late_return")
+    own = returns[n]
     without = returns[0]
-    gain = compare(ours, without)
-    n_better = int((ours > without).sum())
-    others = data["readings"].pivot(
+    gain = compare(own, without)
+    n_better = int((own > without).sum())
+    returns_of_readings = data["readings"].pivot(
         index="goal", columns="reading", values="mean_return"
     )
     return Finding(
-        tests=judge(ours, without),
+        tests=judge(own, without),
         readings={
-            FINAL: judge(late[n], late[0]),
-            OTHER_MARGIN: judge(ours, without, is_better_beyond_noise),
-            **{reading: judge(others[reading], without) for reading in others},
+            FINAL: judge(late_returns[n], late_returns[0]),
+            OTHER_MARGIN: judge(own, without, is_better_beyond_noise),
+            **{
+                reading: judge(other, without)
+                for reading, other in returns_of_readings.items()
+            },
         },
         measured=f"with {n} eigenoptions the mean return is higher than with primitive "
-        f"actions for {n_better} of {len(ours)} goals; on average {ours.mean():.3f} "
+        f"actions for {n_better} of {len(own)} goals; on average {own.mean():.3f} "
         f"against {without.mean():.3f}",
         evidence="Every state but the start is the goal once. The average difference "
         f"is {gain}; it must be above zero, and most goals must gain.",

@@ -361,14 +361,17 @@ def _compare_with_primitive_actions(runs: Runs) -> pd.Series:
 def _find_leads(runs: Runs) -> dict[str, tuple[int, Difference]]:
     """In each domain that has 64 options, the best other number and its lead."""
     leads = {}
-    for domain, by_domain in runs.groupby("domain", sort=False):
-        returns = dict(iter(by_domain.groupby("n_options").mean_return))
-        returns.pop(0, None)
-        if 64 in returns:
-            ours = returns.pop(64)
-            best = max(returns, key=lambda n: float(returns[n].mean()))
-            lead = compare_means(returns[best], ours, len(returns))
-            leads[domain] = (best, lead)
+    # An agent without options is not another number of options.
+    with_options = runs[runs.n_options > 0]
+    for domain, its_runs in with_options.groupby("domain", sort=False):
+        returns = dict(iter(its_runs.groupby("n_options").mean_return))
+        if 64 not in returns:
+            continue
+        returns_with_64 = returns.pop(64)
+        best = max(returns, key=lambda n: float(returns[n].mean()))
+        # The best was chosen among them all, so their intervals hold together.
+        lead = compare_means(returns[best], returns_with_64, n_intervals=len(returns))
+        leads[domain] = (best, lead)
     return leads
 
 

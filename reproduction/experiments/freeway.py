@@ -86,21 +86,26 @@ def write_notes(data: Data) -> Iterator[Block]:
 )
 def reach_specific_lane(data: Data) -> Finding:
     main = select_main(data)
-    n_starts = main.start.nunique()
-    reliable = {}
-    shares = {}
-    for kind in ("singular", "random", "published"):
-        table = main[main.kind == kind]
-        reliable[kind] = _find_lanes(table)
-        shares[kind] = f"{len(reliable[kind])} of {len(table) // n_starts}"
+    singular = main[main.kind == "singular"]
 
+    # Options that go to one lane from more than half of the starts.
+    reliable = _find_lanes(singular)
     per_collection = [
-        int((reliable["singular"].collection == collection).sum())
+        int((reliable.collection == collection).sum())
         for collection in sorted(set(main.collection))
     ]
-    n_lanes = reliable["singular"].region.nunique()
+    n_lanes = reliable.region.nunique()
     lanes = "lane" if n_lanes == 1 else "lanes"
-    singular = main[main.kind == "singular"]
+
+    # The same share of other directions.
+    shares = {}
+    for kind in ("random", "published"):
+        rollouts = main[main.kind == kind]
+        # A rollout per option and start.
+        n_options = len(rollouts) // main.start.nunique()
+        shares[kind] = f"{len(_find_lanes(rollouts))} of {n_options}"
+
+    # Rollouts, whether their option is reliable or not.
     arrives = singular.region.str.contains("lane") & (singular.arrives > 0)
     return Finding(
         tests=_test_lanes(main),

@@ -408,21 +408,24 @@ def increase_diffusion_time_by_orders(data: Data) -> Finding:
 def do_more_than_random_goals(data: Data) -> Finding:
     n = _count_options(data)
 
+    # There is one set of eigenoptions, number 0, and there are many of random options.
+    def find_times(column: str) -> tuple[float, pd.Series]:
+        own = _find_diffusion(data, "eigenoptions", column).loc[0, n]
+        sets = _find_diffusion(data, "random", column)[n]
+        return own, sets
+
     def judge(own: float, sets: pd.Series) -> Tests:
         n_better = (own < sets).sum()
         return [n_better == len(sets), n_better > len(sets) / 2]
 
-    own = _find_diffusion(data, "eigenoptions").loc[0, n]
-    sets = _find_diffusion(data, "random")[n]
+    own, sets = find_times("diffusion_time")
     n_better = (own < sets).sum()
-    longer = _find_diffusion(data, "eigenoptions", "with_extra_step").loc[0, n]
-    longer_sets = _find_diffusion(data, "random", "with_extra_step")[n]
-    times = _find_times_of_readings(data)
+    times_of_readings = _find_times_of_readings(data)[n]
     return Finding(
         tests=judge(own, sets),
         readings={
-            EXTRA_STEP: judge(longer, longer_sets),
-            **{reading: judge(row[n], sets) for reading, row in times.iterrows()},
+            EXTRA_STEP: judge(*find_times("with_extra_step")),
+            **{name: judge(time, sets) for name, time in times_of_readings.items()},
         },
         measured=f"with {n} options eigenoptions take {own:,.0f} steps, random options "
         f"{sets.min():,.0f} to {sets.max():,.0f}",

@@ -226,6 +226,7 @@ def draw_figure(data: Data) -> Figure:
     domains = _select(data["options"]).groupby("domain", sort=False)
     figure, axes = make_graphs(len(domains), ylabel="mean length (steps)")
     for ax, (domain, options) in zip(axes, domains, strict=True):
+        # Options come in pairs, + and - of one eigenvector.
         by_sign = options.mean_length.to_numpy().reshape(-1, 2)
         mean_lengths = by_sign.mean(axis=1)
         ax.plot(

@@ -66,16 +66,19 @@ def shows_progress(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def show(*args: P.args, **kwargs: P.kwargs) -> R:
         wanted: Any = kwargs.get("progress")
-        is_default = wanted is None and _has_spectators()
-        if is_default or wanted is True:
-            bar = _Bar(function.__name__, delay=2.0 if is_default else 0.0)
+        if wanted is None and not _has_spectators():
+            wanted = False
+
+        if wanted is None or wanted is True:
+            # Nobody asked for a bar by default: quick work shows none.
+            bar = _Bar(function.__name__, delay=0.0 if wanted else 2.0)
             kwargs["progress"] = bar.update
             try:
                 return function(*args, **kwargs)
             finally:
                 bar.close()
 
-        if wanted is None or wanted is False:
+        if wanted is False:
             # Not None: functions that are called from here would show bars of theirs.
             kwargs["progress"] = _ignore
         return function(*args, **kwargs)

@@ -34,6 +34,7 @@ def add_n_options_argument(parser: ArgumentParser, default: int) -> None:
 
 def add_discovery_arguments(parser: ArgumentParser) -> None:
     """Add how options are discovered, and the folder for results."""
+    # Loads SciPy, which commands with other arguments of this file start without.
     from eigenoptions.spectra.laplacian import OPERATORS
 
     method_names = ", ".join(eo.methods())

@@ -199,13 +199,14 @@ def _read_list(entries: list[Any], continuous: bool) -> Parts:
     """The parts of a list: of steps, of batches or episodes, or of the parts."""
     if not entries:
         raise ValueError("there are no transitions: the sequence is empty")
+    if all(_is_list_of_steps(entry) for entry in entries):
+        return _join_batches(entries, continuous)
+
+    # The first entry says what all are.
     first = entries[0]
-    if isinstance(first, list):
-        if all(_is_list_of_steps(entry) for entry in entries):
-            return _join_batches(entries, continuous)
-        if not _is_row(entries):
-            return convert_parts(read_tuple(tuple(entries)), continuous)
-    if is_step(first, continuous):
+    # Lists are steps only where all have the length of one; see `_is_row`.
+    may_be_step = not isinstance(first, list) or _is_row(entries)
+    if may_be_step and is_step(first, continuous):
         return convert_parts(read_steps(entries), continuous)
     is_batch = isinstance(first, Transitions | Mapping | tuple)
     if is_batch or is_frame(first) or is_episode(first):

@@ -283,7 +283,7 @@ def _raise_values(
     gamma : float
         Discount factor.
     unit : array of shape (m,)
-        Values are multiples of it, or at their limit.
+        Values are rounded to multiples of it, so that small rises end.
     iterations : int
         Largest number of iterations.
     progress : callable, default=None
@@ -305,15 +305,19 @@ def _raise_values(
         rising = np.flatnonzero(~has_settled)
         if not len(rising):
             break
-        target = gain[:, rising] + gamma * future[:, rising]
+        old = future[:, rising]
+        target = gain[:, rising] + gamma * old
         best = regressions.predict_best(regressions.solve(target))
-        in_units = np.round(best / unit[rising]) * unit[rising]
-        new = np.clip(in_units, future[:, rising], limit[:, rising])
-        # Some transitions may creep on, by a unit now and then.
-        mean_rise = ((new - future[:, rising]) / unit[rising]).mean(axis=0)
-        has_settled[rising] = mean_rise <= 0.2
+        rounded = np.round(best / unit[rising]) * unit[rising]
+        # Values never fall.
+        new = np.clip(rounded, old, limit[:, rising])
         future[:, rising] = new
+
+        # Some transitions may creep on, by a unit now and then.
+        mean_rise = ((new - old) / unit[rising]).mean(axis=0)
+        has_settled[rising] = mean_rise <= 0.2
         if gamma == 0:
+            # The target does not depend on values.
             has_settled[:] = True
         if progress is not None:
             progress(int(has_settled.sum()), len(has_settled))

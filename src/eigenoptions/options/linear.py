@@ -255,7 +255,10 @@ class LinearOptionSet(Record, OptionSequence[LinearOption]):
         return np.asarray(phi @ self.directions.T).T
 
     def values(self, obs: Any, count: int | None = None) -> FloatArray:
-        """Return the learned action values of a batch, as an array ``(n, N, A)``."""
+        """Return the learned action values of a batch, as an array ``(n, N, A)``.
+
+        `count` is N for batches without a length (Dict spaces).
+        """
         if self.weights is None:
             raise ValueError(
                 "these options look ahead: "
@@ -266,11 +269,11 @@ class LinearOptionSet(Record, OptionSequence[LinearOption]):
             states: IndexArray = basis.find_states(obs)
             return np.moveaxis(self.weights[:, :, states], 1, 2)
 
-        n, n_actions, p = self.weights.shape
-        psi = compute_features(basis, obs, p, count)
-        # The method: of one observation the operator takes twice the time.
-        flat: FloatArray = psi.dot(self.weights.reshape(n * n_actions, p).T)
-        return flat.reshape(len(flat), n, n_actions).transpose(1, 0, 2)
+        n, n_actions, n_features = self.weights.shape
+        psi = compute_features(basis, obs, n_features, count)
+        # `dot`, since `@` takes twice as long for a single observation.
+        q: FloatArray = psi.dot(self.weights.reshape(n * n_actions, n_features).T)
+        return q.reshape(len(q), n, n_actions).transpose(1, 0, 2)
 
     def actions(self, obs: Any, count: int | None = None) -> NDArray[np.int64]:
         """Return the action of every learned option at every observation of a batch.

@@ -148,7 +148,8 @@ class GrowingTable:
         # How often an episode began in a state.
         self._starts: dict[int, int] = {}
 
-        # How often each action was tried in each state, and retry to that power.
+        # How often each action was tried in each state, and retry to that power: what
+        # a promise of the next try is multiplied by. It is 0 where it was given up.
         self._tries = GrowingArray(np.int64, self.n_actions)
         self._again = GrowingArray(np.float64, self.n_actions)
 
@@ -243,18 +244,20 @@ class GrowingTable:
             before.
         """
         tries = self._tries.values[state]
-        if tries[action] == 0:
+        is_first_try = tries[action] == 0
+        if is_first_try:
             self.first_tries[action] += 1
             self.wins[action] += is_new
 
-        outcome = (state * self.n_actions + action, next_state, terminated)
+        row = state * self.n_actions + action
+        outcome = (row, next_state, terminated)
         place = self._places.get(outcome)
-        is_surprise = bool(place is None and tries[action] > 0)
+        is_surprise = place is None and not is_first_try
         self.n_surprises += is_surprise
         if place is None:
             place = len(self._row)
             self._places[outcome] = place
-            self._row.append(outcome[0])
+            self._row.append(row)
             self._next_state.append(next_state)
             self._ended.append(terminated)
             self._times.append(0.0)

@@ -122,32 +122,33 @@ class SMDPReplayBuffer(ReplayBuffer):
     ) -> DecisionSamples:
         """Return samples with their discounts and masks.
 
-        They are drawn as the parent draws them; it does not return the numbers of the
-        environments, which are needed here.
+        SB3's own method draws an environment for each row of the batch, but does not
+        say which. So this is that method again, for all columns at once.
         """
         # SB3 seeds NumPy's global generator.
         env_numbers = np.random.randint(0, self.n_envs, size=len(batch_inds))  # noqa: NPY002
-        rows = (batch_inds, env_numbers)
+        entries = (batch_inds, env_numbers)
         if self.optimize_memory_usage:
-            rows_below = ((batch_inds + 1) % self.buffer_size, env_numbers)
-            raw_next_obs = self.observations[rows_below]
+            # Such a buffer holds each observation once: the next one is a row below.
+            next_entries = ((batch_inds + 1) % self.buffer_size, env_numbers)
+            raw_next_obs = self.observations[next_entries]
         else:
-            raw_next_obs = self.next_observations[rows]
+            raw_next_obs = self.next_observations[entries]
 
-        # Arrays here; another buffer of SB3 has dicts.
-        obs: Any = self._normalize_obs(self.observations[rows], env)
+        # SB3 declares arrays or dicts of arrays; in this buffer they are arrays.
+        obs: Any = self._normalize_obs(self.observations[entries], env)
         next_obs: Any = self._normalize_obs(raw_next_obs, env)
         # A time limit is not the end: values continue there.
-        dones = self.dones[rows] * (1 - self.timeouts[rows])
-        rewards = self._normalize_reward(self.rewards[rows][:, None], env)
+        dones = self.dones[entries] * (1 - self.timeouts[entries])
+        rewards = self._normalize_reward(self.rewards[entries][:, None], env)
         return DecisionSamples(
             observations=self.to_torch(obs),
-            actions=self.to_torch(self.actions[rows]),
+            actions=self.to_torch(self.actions[entries]),
             next_observations=self.to_torch(next_obs),
             dones=self.to_torch(dones[:, None]),
             rewards=self.to_torch(rewards),
-            discounts=self.to_torch(self.discounts[rows][:, None]),
-            next_masks=self.to_torch(self.masks[rows]),
+            discounts=self.to_torch(self.discounts[entries][:, None]),
+            next_masks=self.to_torch(self.masks[entries]),
         )
 
 

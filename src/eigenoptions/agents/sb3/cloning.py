@@ -294,16 +294,22 @@ def _measure_fit(policy: Any, ways: _KnownWays, found: Found) -> Cloned:
 
 
 def _find_possible_accuracy(ways: _KnownWays) -> float:
-    """Return the accuracy of the most frequent action of each observation."""
+    """Return the accuracy of the best policy of observations.
+
+    States that look alike get one action: the most frequent of their actions.
+    """
     parts = ways.observations
     if not isinstance(parts, dict):
         parts = {"": parts}
     n_states = len(ways.states)
     columns = [part.reshape(n_states, -1) for part in parts.values()]
-    _, looks = np.unique(np.concatenate(columns, axis=1), axis=0, return_inverse=True)
+    rows = np.concatenate(columns, axis=1)
+    _, observation = np.unique(rows, axis=0, return_inverse=True)
+    observation = observation.ravel()
 
-    counts = np.zeros((int(looks.max()) + 1, int(ways.actions.max()) + 1))
-    np.add.at(counts, (looks.ravel(), ways.actions), 1)
+    # counts[o, a]: states with observation o from which action a is the way.
+    counts = np.zeros((int(observation.max()) + 1, int(ways.actions.max()) + 1))
+    np.add.at(counts, (observation, ways.actions), 1)
     return float(counts.max(axis=1).sum() / n_states)
 
 
