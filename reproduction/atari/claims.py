@@ -18,7 +18,8 @@ the authors' starts, and the rows of V that the published program follows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pandas as pd
 
@@ -39,6 +40,8 @@ from reproduction.readings import (
     OTHER_MARGIN,
     PUBLISHED_PROGRAM,
 )
+from reproduction.statistics import Difference
+from reproduction.thresholds import MARGIN
 
 # Variants that are readings of the paper's protocol.
 READING_VARIANTS = (ARGMAX, AUTHORS_STARTS, PUBLISHED_PROGRAM)
@@ -250,13 +253,15 @@ def list_variant_claims(data: Data, game: str, name: str) -> Iterator[Claim]:
     for number, (variant, table) in enumerate(variants):
         arrives = compare_with_random(table, "arrives", n_intervals=2)
         agrees = compare_with_random(table, "agreement", n_intervals=2)
+        tests = [is_more(arrives, enough), is_more(agrees, enough)]
         finding = Finding(
-            tests=[is_more(arrives, enough), is_more(agrees, enough)],
+            tests=tests,
             measured=f"share of options that arrive: {arrives}; agreement across "
             f"starts: {agrees}",
             evidence="The paper has no such baseline. Two tests, the intervals of both "
             "held together: more options arrive, and they agree more across starts; "
-            "each must hold in every collection too.",
+            "each must hold in every collection too."
+            + _describe_need(table, [arrives, agrees], tests),
             lesson="Followed in this way, singular directions are no better than "
             "random ones.",
         )
@@ -272,6 +277,36 @@ def list_variant_claims(data: Data, game: str, name: str) -> Iterator[Claim]:
             section="ours",
             title=f"against random directions{suffix}",
         )
+
+
+def _describe_need(table: pd.DataFrame, effects: Sequence[Effect], tests: Tests) -> str:
+    """How many collections would decide what is open, as a sentence."""
+    n_now = table.collection.nunique()
+    needs = [
+        count_collections(effect, n_now)
+        for effect, test in zip(effects, tests, strict=True)
+        if test is None
+    ]
+    if not needs:
+        return ""
+    return (
+        f" {n_now} collections do not decide; if the means stay as they are, about "
+        f"{max(needs):,} would."
+    )
+
+
+def count_collections(effect: Difference, n_now: int) -> int:
+    """How many collections decide a difference if its mean stays as it is.
+
+    An interval shrinks with the root of their number. It decides as soon as it is
+    above zero, or below the margin.
+
+    >>> count_collections(Difference(0.1, low=-0.1, high=0.3), 3)
+    12
+    """
+    half_width = (effect.high - effect.low) / 2
+    distance = max(effect.mean, MARGIN - effect.mean)
+    return math.ceil(n_now * (half_width / distance) ** 2)
 
 
 def describe_rollouts(data: Data) -> Iterator[Block]:

@@ -9,7 +9,7 @@ from reproduction.readings import ARGMAX, AUTHORS_STARTS, PUBLISHED_PROGRAM
 
 # What follows the paper's protocol until the game is over, or until this frame.
 WHOLE_GAMES = "until the game is over"
-WHOLE_GAME_FRAMES = 512
+WHOLE_GAME_FRAMES = 2_048
 
 # Rows of V by which the published program crosses the road of Freeway: 13 in collection
 # 1, and two from its authors' starts.
@@ -217,18 +217,17 @@ def make_full_variants(game: str) -> list[Variant]:
     if game == "Freeway":
         return _make_full_freeway()
     if game == "MontezumaRevenge":
-        # A basis of random directions as large as T's.
-        random = Kind("random")
         frames = 128
         n_slow = 1
         n_starts = 3
     else:
-        random = Kind("random", 96)
         frames = 160
         n_slow = 2
         n_starts = 4
 
-    kinds = (Kind("singular"), random, Kind("constant"), Kind("walk", 32))
+    # A random basis has as many vectors as that of T.
+    both = (Kind("singular"), Kind("random"))
+    kinds = (*both, Kind("constant"), Kind("walk", 32))
     paper = Variant("paper", kinds, frames)
     best = make_best_variant(game)
     some = (Kind("singular", 12), Kind("random", 2, bases=5))
@@ -268,7 +267,7 @@ def make_readings(paper: Variant) -> list[Variant]:
         replace(
             paper,
             name=WHOLE_GAMES,
-            kinds=(Kind("singular"), Kind("walk", 8)),
+            kinds=(*both, Kind("walk", 8)),
             frames=WHOLE_GAME_FRAMES,
             one_life=False,
             collections=(1,),
@@ -283,7 +282,8 @@ def _make_full_freeway() -> list[Variant]:
     some = (Kind("singular", 12), Kind("random", 2, bases=10))
     others = (Kind("rows", 64), Kind("constant"), Kind("walk", 8))
     long, long_bytes = make_long_variants((*every, *others), 8_192)
-    kinds = make_kinds(singular=None, bases=10, random=8, published=32, walks=16)
+    both = (Kind("singular"), Kind("random"))
+    kinds = (*both, Kind("published", 32), Kind("constant"), Kind("walk", 16))
     paper = Variant("paper", kinds, 500)
     argmax, authors, published, _ = make_readings(paper)
     rows = (Kind("published", numbers=ROWS_THAT_CROSS),)
@@ -307,11 +307,11 @@ def _make_full_freeway() -> list[Variant]:
 
 
 def make_kinds(
-    *, singular: int | None, bases: int, random: int, published: int, walks: int
+    *, singular: int, bases: int, random: int, published: int, walks: int
 ) -> tuple[Kind, ...]:
     """Options of all kinds, in these numbers, not counting signs.
 
-    `random` directions are taken of each of so many random `bases`. None are all.
+    `random` directions are taken of each of so many random `bases`.
     """
     return (
         Kind("singular", singular),

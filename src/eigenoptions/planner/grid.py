@@ -47,28 +47,36 @@ class Grid:
         # The lowest point is in cell 0 of each coordinate.
         highest_cell = np.floor((points.max(axis=0) - self.low) / size)
         n_cells = highest_cell + (1 + 2 * _MARGIN)
-        cells = self.cell(points)
         self.keys: NDArray[np.int64] | None = None
+        self.corners: NDArray[np.int64]
         if n_cells.prod() <= 2**62:
-            self._n_cells = n_cells.astype(np.int64)
-            # One integer per cell, as digits make a number: the last coordinate counts
-            # ones, the one before it counts rows of the last, and so on.
-            lengths_from_last = self._n_cells[1:][::-1]
-            self._strides = np.cumprod([1, *lengths_from_last])[::-1]
-
-            # And back: the digits of each key are the cell that it stands for.
-            self.keys = np.unique(self._key(cells))
-            digits = self.keys[:, None] // self._strides % self._n_cells
-            self.corners = digits - _MARGIN
+            self._number_by_keys(self.cell(points), n_cells.astype(np.int64))
         else:
             # Many coordinates have more cells than there are integers of 64 bits.
-            self.corners = np.unique(cells, axis=0)
+            self.corners = np.unique(self.cell(points), axis=0)
 
         self.number = {
             tuple(corner): number for number, corner in enumerate(self.corners.tolist())
         }
         # As lists, which are faster than arrays for the one point of `corner`.
         self._bounds = self.low.tolist(), size.tolist()
+
+    def _number_by_keys(
+        self, cells: NDArray[np.int64], n_cells: NDArray[np.int64]
+    ) -> None:
+        """Give each cell one integer, as digits make a number.
+
+        The last coordinate counts ones, the one before it counts rows of the last, and
+        so on.
+        """
+        self._n_cells = n_cells
+        lengths_from_last = n_cells[1:][::-1]
+        self._strides = np.cumprod([1, *lengths_from_last])[::-1]
+        self.keys = np.unique(self._key(cells))
+
+        # And back: the digits of each key are the cell that it stands for.
+        digits = self.keys[:, None] // self._strides % n_cells
+        self.corners = digits - _MARGIN
 
     @property
     def n_states(self) -> int:
@@ -103,7 +111,9 @@ class Grid:
             return np.array(numbers, dtype=np.int64).reshape(cells.shape[:-1])
 
         key = self._key(cells)
-        number = np.minimum(np.searchsorted(self.keys, key), len(self.keys) - 1)
+        position = np.searchsorted(self.keys, key)
+        # A key above all others has its position past the last.
+        number = np.minimum(position, len(self.keys) - 1)
         is_known = (self.keys[number] == key) & self._is_inside(cells)
         return np.where(is_known, number, -1)
 
@@ -118,16 +128,17 @@ class Grid:
 
 
 def mean_rows(points: FloatArray, number: NDArray[np.int64], n: int) -> FloatArray:
-    """Mean of the points with each number below n."""
-    count = np.maximum(np.bincount(number, minlength=n), 1)
+    """``(n, d)`` mean of the points with each number below n; 0 without any."""
+    n_points = np.bincount(number, minlength=n)
     sums = [np.bincount(number, column, minlength=n) for column in points.T]
-    return np.stack(sums, axis=1) / count[:, None]
+    return np.stack(sums, axis=1) / np.maximum(n_points, 1)[:, None]
 
 
 def check_vectors(name: str, array: Any, width: int | None = None) -> FloatArray:
     """Rows of finite floats, of a given width where there is one."""
     vectors = np.asarray(check_real(name, array), dtype=np.float64)
-    if vectors.ndim != 2 or width not in (None, vectors.shape[1]):
+    has_width = vectors.ndim == 2 and width in (None, vectors.shape[1])
+    if not has_width:
         expected = "d" if width is None else str(width)
         raise ValueError(
             f"{name} must have shape (N, {expected}), got {vectors.shape}: flatten each"

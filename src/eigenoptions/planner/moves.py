@@ -129,7 +129,7 @@ def count_actions(
     state = grid.find(grid.cell(before))
     next_state = grid.find(grid.cell(after))
     row = state * n_actions + action
-    counts = csr_array((np.ones(len(row)), (row, next_state)), shape=(n_rows, n_states))
+    counts = _count_pairs(row, next_state, (n_rows, n_states))
     n_tries = np.bincount(row, minlength=n_rows)
     if model is not None:
         expected = _expect_outcomes(grid, before, state, n_actions, model)
@@ -138,13 +138,8 @@ def count_actions(
 
     # What was never tried may fail, and without a model it stays.
     untried = np.flatnonzero(n_tries == 0)
-    stays = csr_array(
-        (np.ones(len(untried)), (untried, untried // n_actions)), shape=counts.shape
-    )
-    counts = csr_array(counts + stays)
-    total = np.maximum(counts.sum(axis=1), 1e-300)
-    table = csr_array(counts.multiply(1.0 / total[:, None]))
-    return MDP(table, coords=grid.coords)
+    stays = _count_pairs(untried, untried // n_actions, counts.shape)
+    return MDP(_normalize_rows(counts + stays), coords=grid.coords)
 
 
 def _expect_outcomes(
@@ -156,27 +151,38 @@ def _expect_outcomes(
     most: int = 100_000,
 ) -> csr_array:
     """``(S * A, S)`` where the model leads from the points of each cell."""
+    # At most so many points, and at least one of each cell.
     sampled = np.linspace(0, len(points) - 1, min(len(points), most)).astype(int)
-    # At least one point of each cell.
     firsts = np.unique(state, return_index=True)[1]
     sampled = np.union1d(sampled, firsts)
-    n_states = grid.n_states
+    points = points[sampled]
+    state = state[sampled]
+
     rows = []
     next_states = []
     for action in range(n_actions):
-        actions = np.full(len(sampled), action)
-        expected = points[sampled] + model.predict(points[sampled], actions)
+        actions = np.full(len(points), action)
+        expected = points + model.predict(points, actions)
         found = grid.find(grid.cell(expected))
         # Where there are no data, nothing says that one gets there.
-        next_states.append(np.where(found >= 0, found, state[sampled]))
-        rows.append(state[sampled] * n_actions + action)
-    row = np.concatenate(rows)
-    outcomes = csr_array(
-        (np.ones(len(row)), (row, np.concatenate(next_states))),
-        shape=(n_states * n_actions, n_states),
-    )
-    total = np.maximum(outcomes.sum(axis=1), 1.0)
-    return csr_array(outcomes.multiply(1.0 / total[:, None]))
+        next_states.append(np.where(found >= 0, found, state))
+        rows.append(state * n_actions + action)
+    shape = (grid.n_states * n_actions, grid.n_states)
+    outcomes = _count_pairs(np.concatenate(rows), np.concatenate(next_states), shape)
+    return _normalize_rows(outcomes)
+
+
+def _count_pairs(
+    rows: IndexArray, columns: IndexArray, shape: tuple[int, ...]
+) -> csr_array:
+    """How often each row comes with each column."""
+    return csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
+
+
+def _normalize_rows(counts: csr_array) -> csr_array:
+    """Probabilities from counts; a row without any stays empty."""
+    total = np.maximum(counts.sum(axis=1), 1.0)
+    return csr_array(counts.multiply(1.0 / total[:, None]))
 
 
 def neighbour_moves(d: int) -> NDArray[np.int64]:
@@ -231,9 +237,7 @@ def _count_aimed(steps: _Steps, shape: tuple[int, ...]) -> csr_array:
     n_states, n_moves = shape
     row = steps.row[steps.is_aimed]
     after = steps.after[steps.is_aimed]
-    return csr_array(
-        (np.ones(len(row)), (row, after)), shape=(n_states * n_moves, n_states)
-    )
+    return _count_pairs(row, after, (n_states * n_moves, n_states))
 
 
 def _add_reversed(counts: csr_array, neighbour: NDArray[np.int64]) -> csr_array:
@@ -256,11 +260,8 @@ def _add_failures(counts: csr_array, n_moves: int) -> csr_array:
     So a move that succeeded once is not certain, and one that was never tried stays.
     """
     rows = np.arange(counts.shape[0])
-    failure = csr_array(
-        (np.ones(len(rows)), (rows, rows // n_moves)), shape=counts.shape
-    )
-    total = counts.sum(axis=1) + 1.0
-    return csr_array((counts + failure).multiply(1.0 / total[:, None]))
+    failures = _count_pairs(rows, rows // n_moves, counts.shape)
+    return _normalize_rows(counts + failures)
 
 
 def _find_targets(
@@ -275,36 +276,51 @@ def _find_targets(
     no corner of a wall. Without a crossing, the target is where steps ended that slid,
     or the middle of the cell.
     """
-    n_states, n_moves = neighbour.shape
-    n_rows = n_states * n_moves
+    n_moves = neighbour.shape[1]
     has_arrived = steps.is_aimed.copy()
     has_arrived[steps.is_aimed] = (
         neighbour.ravel()[steps.row[steps.is_aimed]] == steps.after[steps.is_aimed]
     )
-    row_forth = steps.row[has_arrived]
-    row_back = steps.after[has_arrived] * n_moves + n_moves - 1 - row_forth % n_moves
-    places = np.concatenate([steps.next_obs[has_arrived], steps.obs[has_arrived]])
-    rows = np.concatenate([row_forth, row_back])
 
-    middles = grid.low + (grid.corners[:, None] + moves + 0.5) * grid.size
-    shape = (n_states, n_moves, 1)
-    is_seen = (np.bincount(rows, minlength=n_rows) > 0).reshape(shape)
-    crossings = mean_rows(places, rows, n_rows).reshape(middles.shape)
+    # Crossings of a border count for the move there and, reversed, for the move back,
+    # which is at the same place, counted from the end.
+    rows_forth = steps.row[has_arrived]
+    moves_back = n_moves - 1 - rows_forth % n_moves
+    rows_back = steps.after[has_arrived] * n_moves + moves_back
+    crossings, has_crossing = _average_places(
+        np.concatenate([steps.next_obs[has_arrived], steps.obs[has_arrived]]),
+        np.concatenate([rows_forth, rows_back]),
+        neighbour.shape,
+    )
 
     # Steps that slid along a wall arrived, but elsewhere than they aimed at.
     has_slid = steps.is_aimed & ~has_arrived & (steps.before != steps.after)
-    row_slid = steps.row[has_slid]
-    is_slid = (np.bincount(row_slid, minlength=n_rows) > 0).reshape(shape)
-    ends = mean_rows(steps.next_obs[has_slid], row_slid, n_rows).reshape(middles.shape)
-    targets = np.where(is_seen, crossings, np.where(is_slid, ends, middles))
+    ends, has_end = _average_places(
+        steps.next_obs[has_slid], steps.row[has_slid], neighbour.shape
+    )
+
+    targets = grid.low + (grid.corners[:, None] + moves + 0.5) * grid.size
+    targets = np.where(has_end, ends, targets)
+    targets = np.where(has_crossing, crossings, targets)
 
     # A straight line to a diagonal neighbour may lead through a third cell, whose
     # policy leads back: leave the cell where others did. On other moves there is no
     # border.
-    is_diagonal = (np.abs(moves).sum(axis=1) > 1)[:, None] & is_seen
+    is_diagonal = (np.abs(moves).sum(axis=1) > 1)[:, None]
     reverse = np.arange(n_moves)[::-1]
-    borders = np.where(is_diagonal, targets[neighbour, reverse], np.nan)
+    crossings_back = targets[neighbour, reverse]
+    borders = np.where(is_diagonal & has_crossing, crossings_back, np.nan)
     return np.stack([targets, borders], axis=2)
+
+
+def _average_places(
+    places: FloatArray, rows: IndexArray, shape: tuple[int, ...]
+) -> tuple[FloatArray, BoolArray]:
+    """``(S, A, d)`` mean place of each row, and ``(S, A, 1)`` whether it has any."""
+    n_rows = shape[0] * shape[1]
+    means = mean_rows(places, rows, n_rows)
+    has_places = np.bincount(rows, minlength=n_rows) > 0
+    return means.reshape(*shape, -1), has_places.reshape(*shape, 1)
 
 
 def _add_jumps(
@@ -346,17 +362,11 @@ def _share_jumps(
     has_jumps = n_jumps > 0
     both_jump = (neighbour >= 0) & has_jumps[:, None] & has_jumps[neighbour]
     state, move = np.nonzero(both_jump)
-    touching = csr_array(
-        (np.ones(len(state)), (state, neighbour[state, move])),
-        shape=(n_states, n_states),
-    )
+    shape = (n_states, n_states)
+    touching = _count_pairs(state, neighbour[state, move], shape)
     region = connected_components(touching, directed=False)[1]
 
     before = steps.before[steps.is_jump]
     after = steps.after[steps.is_jump]
-    counts = csr_array(
-        (np.ones(len(before)), (region[before], after)), shape=(n_states, n_states)
-    )
-    total = np.maximum(counts.sum(axis=1), 1.0)
-    by_region = csr_array(counts.multiply(1.0 / total[:, None]))
-    return by_region[region]
+    counts = _count_pairs(region[before], after, shape)
+    return _normalize_rows(counts)[region]
