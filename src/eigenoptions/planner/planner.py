@@ -343,9 +343,8 @@ class Planner:
             return show_table(repr(self), ("", ""), rows, [fit])
 
         corners = cells.grid.corners
-        places, counts = np.unique(
-            corners[:, [1, 0]] * [-1, 1], axis=0, return_counts=True
-        )
+        rows_and_columns = corners[:, [1, 0]] * np.array([-1, 1])
+        places, counts = np.unique(rows_and_columns, axis=0, return_counts=True)
         note = "the first coordinate to the right, the second one up"
         values = None
         if counts.max() > 1:
