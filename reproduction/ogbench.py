@@ -403,7 +403,7 @@ def describe_success(success: pd.Series) -> str:
     if success.nunique() < 2:
         return f"{success.mean():.0f}"
     low, high = mean_interval(success.to_numpy())
-    return f"{success.mean():.1f} ({max(low, 0.0):.1f} to {min(high, 100.0):.1f})"
+    return f"{success.mean():.1f} ({max(low, 0.0):.1f}–{min(high, 100.0):.1f})"
 
 
 def draw_potentials(log: Log) -> Figure:

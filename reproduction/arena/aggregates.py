@@ -29,7 +29,7 @@ class Aggregate(NamedTuple):
         return self.low > other.high or self.high < other.low
 
     def __str__(self) -> str:
-        return f"{self.value:.2f} ({self.low:.2f} to {self.high:.2f})"
+        return f"{self.value:.2f} ({self.low:.2f}–{self.high:.2f})"
 
 
 def interquartile_mean(scores: ArrayLike) -> float:

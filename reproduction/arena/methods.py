@@ -370,7 +370,7 @@ def _show(rows: pd.DataFrame, name: str) -> pd.DataFrame:
     values = get_values(rows, MEASURES[name])
     text = values.map(format_number)
     ranges = values.low < values.high
-    text["median"] += np.where(ranges, " (" + text.low + " to " + text.high + ")", "")
+    text["median"] += np.where(ranges, " (" + text.low + "–" + text.high + ")", "")
     cells = text["median"].unstack().reindex(rank(rows, MEASURES[name]).index)
     return cells.fillna("no options").reset_index()
 

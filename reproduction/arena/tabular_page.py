@@ -264,7 +264,7 @@ def _show_ablation_ratios(table: pd.DataFrame) -> str:
         cells = []
         for walker in ablation.WALKERS:
             ratios = measure_ablation(table, walker, kind)
-            span = f"({ratios.min():.2f} to {ratios.max():.2f})"
+            span = f"({ratios.min():.2f}–{ratios.max():.2f})"
             cells.append(f"{average(ratios):.2f} {span}")
         rows.append([kind, *cells])
     return make_table(["options", *ablation.WALKERS], rows)
