@@ -327,6 +327,28 @@ def test_hall_every_goal_is_reached(thickness: float, one_axis: bool) -> None:
             assert follow(hall, run.act, start, goal)
 
 
+@pytest.mark.parametrize(("thickness", "seed"), [(0.6, 0), (0.6, 1), (2.0, 5)])
+def test_journeys_in_few_data_take_no_blocked_move_again(
+    thickness: float, seed: int
+) -> None:
+    """Cells reach over walls here, so that journeys are stuck and go in circles."""
+    rng = np.random.default_rng(seed)
+    hall = Hall(thickness)
+    planner = eo.Planner(hall.record(rng, 10_000))
+    starts = hall.draw_free(rng, 20)
+    goals = hall.draw_free(rng, 20)
+    n_blocked = 0
+    for start, goal in zip(starts, goals, strict=True):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            run = planner.start(goal)
+            assert follow(hall, run.act, start, goal)
+        moves = [(blocked.state, blocked.move) for blocked in run.blocked]
+        assert len(set(moves)) == len(moves)
+        n_blocked += len(moves)
+    assert n_blocked > 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("one_axis", [False, True])
 @pytest.mark.parametrize("thickness", [0.6, 1.2, 2.0])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 import numpy as np
 
 from eigenoptions._ties import find_first_maximum
@@ -22,6 +24,8 @@ class Course:
         What it is worth to arrive in each state.
     value : ndarray of shape (S,)
         What each state is worth: higher is nearer to the goal.
+    blocked : set of (state, move), optional
+        Moves that did not work on this journey, and are not to be taken again.
 
     Attributes
     ----------
@@ -35,18 +39,25 @@ class Course:
         policy: IntegerArray,
         arrival: FloatArray,
         value: FloatArray,
+        blocked: Set[tuple[int, int]] = frozenset(),
     ) -> None:
         self.policy: list[int] = policy.tolist()
         self.value = value
+        self._blocked = blocked
         self._mdp = mdp
         self._arrival = arrival
 
     def rank_moves(self, state: int) -> list[int]:
-        """All moves of a state, the best one first; near ties are ties."""
+        """Moves of a state that are not blocked, the best one first.
+
+        Near ties are ties. A blocked move only stays put, which would look better than
+        a move away from the goal, so it has to be left out.
+        """
         n_moves = self._mdp.n_actions
         first_row = state * n_moves
         rows = self._mdp.transition[first_row : first_row + n_moves]
-        return rank(rows @ self._arrival)
+        ranked = rank(rows @ self._arrival)
+        return [move for move in ranked if (state, move) not in self._blocked]
 
 
 def rank(scores: FloatArray) -> list[int]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from eigenoptions._types import FloatArray
+from eigenoptions.options import TERMINATE
 from eigenoptions.planner.pilot import Pilot
 
 
@@ -86,11 +87,21 @@ class Journey:
         """Forget what was tried: the next observation may be anywhere."""
         self._last: tuple[FloatArray, int, int, Any, Any] | None = None
         self._n_stuck = 0
-        self._best_value = -np.inf
-        self._n_without_progress = 0
+        self._forget_progress()
         # Ways out of the goal's cell that were tried to reach the goal from elsewhere.
         self._n_detours = 0
         self._is_on_detour = False
+
+    def _forget_progress(self) -> None:
+        """Measure progress from here on."""
+        self._best_value = -np.inf
+        self._n_without_progress = 0
+        # Places since the last progress, and how often one of them was left and found
+        # again.
+        self._visited: set[tuple[int, ...]] = set()
+        self._n_returns = 0
+        # The last move of the course that was not taken, since it fails at that place.
+        self._avoided: BlockedMove | None = None
 
     def act(self, obs: Any) -> Any:
         """The next action on the way to the goal."""
@@ -103,6 +114,11 @@ class Journey:
         self.arrived = pilot.is_at(point, state, self._goal_point, self._goal_state)
         self._last = (point, state, move, action, obs)
         self.steps += 1
+
+        intended = self._course.policy[state]
+        if intended not in (move, TERMINATE) and not self._is_on_detour:
+            avoided = pilot.make_action(point, state, intended)
+            self._avoided = BlockedMove(obs, avoided, state, intended)
         return action
 
     def _decide(self, obs: Any, point: FloatArray, state: int) -> tuple[int, Any]:
@@ -137,21 +153,37 @@ class Journey:
 
         value = float(self._course.value[state])
         if value > self._best_value:
+            self._forget_progress()
             self._best_value = value
-            self._n_without_progress = 0
         elif state != self._goal_state or self._n_stuck > 0:
             self._n_without_progress += 1
+            self._count_return(last_point, point)
 
         is_stuck = self._n_stuck >= self._patience
-        is_circling = self._n_without_progress >= self._pilot.limit_circles(
-            self._patience
+        is_circling = (
+            self._n_returns >= self._patience
+            or self._n_without_progress >= self._pilot.limit_circles(self._patience)
         )
-        if is_stuck or is_circling:
-            self._block(last_obs, last_state, last_move, last_action)
+        if is_circling and self._avoided is not None:
+            # It is led back again and again to a move that fails there.
+            self._block(self._avoided)
+        elif is_stuck or is_circling:
+            self._block(BlockedMove(last_obs, last_action, last_state, last_move))
 
-    def _block(self, obs: Any, state: int, move: int, action: Any) -> None:
-        """Mark a move as blocked here, and plan anew."""
-        self.blocked.append(BlockedMove(obs, action, state, move))
+    def _count_return(self, last_point: FloatArray, point: FloatArray) -> None:
+        """Notice that a place was visited before, so that short circles end soon."""
+        place = self._pilot.find_place(point)
+        # A numbered state may be visited again by chance.
+        if place is None or place == self._pilot.find_place(last_point):
+            return
+        if place in self._visited:
+            self._n_returns += 1
+        self._visited.add(place)
+
+    def _block(self, blocked: BlockedMove) -> None:
+        """Mark a move as blocked where it was tried, and plan anew."""
+        self.blocked.append(blocked)
+        obs, _, state, move = blocked
         if not self._has_warned:
             self._has_warned = True
             warnings.warn(
@@ -160,8 +192,7 @@ class Journey:
                 stacklevel=4,
             )
         self._n_stuck = 0
-        self._n_without_progress = 0
-        self._best_value = -np.inf
+        self._forget_progress()
         if state == self._goal_state:
             self._n_detours += 1
             self._is_on_detour = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any
 
 import numpy as np
@@ -249,16 +250,18 @@ class Pilot:
             row = state * self.mdp.n_actions + move
             table[row, :] = 0.0
             table[row, state] = 1.0
-        return self._make_course(MDP(csr_array(table)), goal)
+        return self._make_course(MDP(csr_array(table)), goal, blocked)
 
-    def _make_course(self, mdp: MDP, goal: int) -> Course:
+    def _make_course(
+        self, mdp: MDP, goal: int, blocked: Set[tuple[int, int]] = frozenset()
+    ) -> Course:
         """The course of the option that leads to a goal."""
         purposes = make_goal_purposes(mdp, [goal])
         options = solve(mdp, purposes, self._gamma)
         potential = np.asarray(purposes[0].potential)
         total = options.value[0] + potential
         arrival = (1.0 - self._gamma) * potential + self._gamma * total
-        return Course(mdp, options.policy[0], arrival, total)
+        return Course(mdp, options.policy[0], arrival, total, blocked)
 
     def _descend(self, goal: int) -> Course:
         """The course of greedy descent of the potential."""
@@ -300,6 +303,15 @@ class Pilot:
             # Nothing was to move.
             return 1.0
         return float(expected @ moved) / square
+
+    def find_place(
+        self, point: FloatArray, n_parts: float = 4.0
+    ) -> tuple[int, ...] | None:
+        """The square, a part of a step wide, of a point; None for numbered states."""
+        if self._cells is None:
+            return None
+        columns = zip(point.tolist(), self._cells.step_list, strict=True)
+        return tuple([int(n_parts * x // step) for x, step in columns])
 
     def limit_circles(self, patience: int) -> int:
         """Steps after which a journey that came no nearer goes in circles."""
