@@ -30,10 +30,10 @@ test: lint ## lint, types and the test suite (ARGS="-k maze" for a part)
 test-all: .venv/.dev test-oldest ## what rarely breaks: CPU types, cluster faults, the wheel, the oldest versions
 	$(BIN)/pytest -n auto -m slow --hypothesis-profile nightly $(ARGS)
 
-test-matrix: .venv/.dev .venv-oldest/.done ## the whole suite under other CPU types, threads, Pythons and versions, into out/matrix.md (half an hour)
+test-matrix: .venv/.dev ## the whole suite under other CPU types, threads, Pythons and versions, into out/matrix.md (forty minutes)
 	$(BIN)/python tests/matrix.py $(ARGS)
 
-test-oldest: .venv/.dev .venv-oldest/.done ## the test suite with the lowest versions that pyproject.toml allows
+test-oldest: .venv/.dev ## the test suite with the lowest versions that pyproject.toml allows
 	$(BIN)/python tests/matrix.py "oldest versions"
 
 coverage: .venv/.dev ## which lines the tests run, in one process (ten minutes)
@@ -75,7 +75,7 @@ mutants: .venv/.dev ## which small wrong changes the tests notice, 29 per part (
 	  cr-report --surviving-only $$session; done
 
 clean: ## remove environments, built documents and caches (results in report/ and out/ stay)
-	rm -rf .venv .venv-oldest .venv-3.12 .venv-3.13 docs/_build docs/gallery build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oldest .venv-torch .venv-3.12 .venv-3.13 docs/_build docs/gallery build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src reproduction tests examples benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamps. The dev extra contains the others, so it sets all stamps.
@@ -93,11 +93,6 @@ clean: ## remove environments, built documents and caches (results in report/ an
 	$(venv)
 	$(INSTALL) --editable '.[dev]' --requirement reproduction/requirements.txt
 	@touch .venv/.core .venv/.reproduction $@
-
-.venv-oldest/.done: pyproject.toml tests/oldest.txt
-	$(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install --quiet --constraint tests/oldest.txt --editable '.[atari,deep,ray,sb3]' minigrid networkx pandas jinja2 pytest pytest-xdist hypothesis playwright
-	@touch $@
 
 define venv
 @command -v $(PYTHON) >/dev/null || \
