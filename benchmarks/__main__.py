@@ -28,6 +28,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Row]]] = {
     "explore": agents.time_explore,
     "reading": reading.time_reading,
     "planner": planner.measure_hall,
+    "turning": planner.measure_turning,
     "million": core.time_a_million_states,
     "deep": deep.compare_with_allo,
 }

@@ -1,4 +1,7 @@
-"""`Planner` in a hall with two walls: goals reached, and the time of `act`."""
+"""`Planner` in a hall with two walls: goals reached, and the time of `act`.
+
+Also goals that a robot reaches which turns and drives.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import numpy as np
 
 import eigenoptions as eo
 from benchmarks.timing import Row, measure_best
-from tests.halls import Hall
+from tests.halls import Hall, TurningRobot
 
 N_GOALS = 20
 
@@ -56,3 +59,44 @@ def _visit_goals(
     # All options are computed, so this is the time of a decision alone.
     seconds = measure_best(act_everywhere, rounds=10)
     return n_arrived, 1e6 * seconds / len(places)
+
+
+def measure_turning(n_seeds: int = 2) -> Iterator[Row]:
+    """Poses behind a wall, of 20 in each log, that a turning robot reaches."""
+    for degrees in (90.0, 45.0, 22.5):
+        robot = TurningRobot(np.deg2rad(degrees))
+        for n_episodes in (60, 200, 600):
+            n_arrived = 0
+            for seed in range(n_seeds):
+                rng = np.random.default_rng(seed)
+                data = robot.record(rng, n_episodes)
+                planner = eo.Planner(data)
+                n_arrived += _visit_poses(planner, robot, rng)
+            n_goals = n_seeds * N_GOALS
+            name = f"turns of {degrees:g} degrees, {len(data[0]):,} steps"
+            yield Row(f"{name}: goals of {n_goals}", n_arrived, unit="")
+
+
+def _visit_poses(
+    planner: eo.Planner,
+    robot: TurningRobot,
+    rng: np.random.Generator,
+    limit: int = 400,
+) -> int:
+    """The number of poses on the other side of the wall that are reached."""
+    n_arrived = 0
+    for _ in range(N_GOALS):
+        is_right = bool(rng.integers(2))
+        pose = robot.draw_pose(rng, is_right, depth=4.0)
+        goal = robot.draw_pose(rng, not is_right, depth=4.0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            run = planner.start(robot.show(goal))
+            try:
+                while not run.arrived and run.steps < limit:
+                    pose = robot.move(pose, run.act(robot.show(pose)))
+            except ValueError:
+                # The data show no way from here.
+                continue
+        n_arrived += run.arrived
+    return n_arrived

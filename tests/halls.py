@@ -1,7 +1,8 @@
-"""A hall with two walls, each with a gap, and robots that move through it."""
+"""A hall with two walls, a room with one wall, and robots that move through them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -66,4 +67,71 @@ class Hall:
         obs, action, next_obs = (
             np.concatenate(part) for part in zip(*rows, strict=True)
         )
+        return obs, action, next_obs
+
+
+def show_radians(pose: FloatArray) -> FloatArray:
+    """The heading as an angle."""
+    return pose
+
+
+def show_sine_and_cosine(pose: FloatArray) -> FloatArray:
+    """The heading as sine and cosine."""
+    return np.array([pose[0], pose[1], np.sin(pose[2]), np.cos(pose[2])])
+
+
+class TurningRobot:
+    """Drives 0.4 m ahead, or turns left or right, in a room of 6 x 6 m with a wall.
+
+    Parameters
+    ----------
+    turn : float
+        Angle of a turn; headings are multiples of it.
+    show : callable
+        The observation of a pose, which is x, y and heading.
+    """
+
+    def __init__(
+        self,
+        turn: float,
+        show: Callable[[FloatArray], FloatArray] = show_sine_and_cosine,
+    ) -> None:
+        self.turn = turn
+        self.show = show
+
+    def move(self, pose: FloatArray, action: int) -> FloatArray:
+        """The next pose: 0 drives, 1 turns left, 2 turns right, -1 stays."""
+        if action < 0:
+            return pose
+        x, y, heading = pose
+        if action > 0:
+            heading += self.turn * (3 - 2 * action)
+            return np.array([x, y, (heading + np.pi) % (2 * np.pi) - np.pi])
+        ahead = pose + 0.4 * np.array([np.cos(heading), np.sin(heading), 0.0])
+        ahead[:2] = np.clip(ahead[:2], 0, 6)
+        if abs(ahead[0] - 3) < 0.5 and ahead[1] < 4:
+            return pose
+        return np.asarray(ahead)
+
+    def draw_pose(
+        self, rng: np.random.Generator, is_right: bool, depth: float = 6.0
+    ) -> FloatArray:
+        """A pose on one side of the wall."""
+        n_headings = round(2 * np.pi / self.turn)
+        x, y = rng.uniform(0, (2.4, depth))
+        heading = self.turn * rng.integers(n_headings) - np.pi
+        return np.array([x + 3.6 * is_right, y, heading])
+
+    def record(
+        self, rng: np.random.Generator, n_episodes: int, length: int = 150
+    ) -> tuple[Any, Any, Any]:
+        """Random steps, in episodes that begin at random poses."""
+        rows = []
+        for _ in range(n_episodes):
+            pose = self.draw_pose(rng, is_right=bool(rng.integers(2)))
+            for action in rng.choice(3, size=length, p=[0.6, 0.2, 0.2]):
+                following = self.move(pose, action)
+                rows.append((self.show(pose), action, self.show(following)))
+                pose = following
+        obs, action, next_obs = (np.array(part) for part in zip(*rows, strict=True))
         return obs, action, next_obs

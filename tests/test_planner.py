@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 import eigenoptions as eo
 from eigenoptions.mdp import distance
-from tests.halls import Hall
+from tests.halls import Hall, TurningRobot, show_radians, show_sine_and_cosine
 
 
 def log_of(maze: str) -> Any:
@@ -399,41 +399,11 @@ def test_actions_held_for_several_steps_are_fitted() -> None:
     assert planner.fit.explained > 0.9
 
 
-def drive(pose: Any, action: int, turn: float) -> Any:
-    """Drive 0.4 m ahead, or turn left or right, in a room of 6 x 6 with a wall."""
-    x, y, heading = pose
-    if action > 0:
-        heading += turn * (3 - 2 * action)
-        return np.array([x, y, (heading + np.pi) % (2 * np.pi) - np.pi])
-    ahead = pose + 0.4 * np.array([np.cos(heading), np.sin(heading), 0.0])
-    ahead[:2] = np.clip(ahead[:2], 0, 6)
-    if abs(ahead[0] - 3) < 0.5 and ahead[1] < 4:
-        return pose
-    return ahead
-
-
-def show_radians(pose: Any) -> Any:
-    return pose
-
-
-def show_sine_and_cosine(pose: Any) -> Any:
-    return np.array([pose[0], pose[1], np.sin(pose[2]), np.cos(pose[2])])
-
-
 @pytest.mark.parametrize("show", [show_radians, show_sine_and_cosine])
 def test_turning_and_driving_leads_round_a_wall(show: Any) -> None:
     rng = np.random.default_rng(0)
-    rows = []
-    for _ in range(60):
-        heading = np.pi / 2 * rng.integers(-2, 2)
-        pose = np.array([*rng.uniform(0, (2.4, 6)), heading])
-        pose[0] += rng.choice([0, 3.6])
-        for action in rng.choice(3, size=150, p=[0.6, 0.2, 0.2]):
-            following = drive(pose, action, np.pi / 2)
-            rows.append((show(pose), action, show(following)))
-            pose = following
-    obs, action, next_obs = (np.array(part) for part in zip(*rows, strict=True))
-    planner = eo.Planner((obs, action, next_obs))
+    robot = TurningRobot(np.pi / 2, show)
+    planner = eo.Planner(robot.record(rng, 60))
     assert planner.fit is not None
     assert planner.fit.explained > 0.7
 
@@ -448,9 +418,26 @@ def test_turning_and_driving_leads_round_a_wall(show: Any) -> None:
         warnings.simplefilter("ignore")
         run = planner.start(show(goal))
         while not run.arrived and run.steps < 200:
-            pose = drive(pose, run.act(show(pose)), np.pi / 2)
+            pose = robot.move(pose, run.act(show(pose)))
     assert run.arrived
     assert np.abs(pose - goal)[:2].max() < 1.0
+
+
+def test_steps_that_lead_past_a_small_cell_arrive_beside_it() -> None:
+    """Steps of 0.4 along a line never end in a cell of 0.1 between two of them."""
+    rng = np.random.default_rng(0)
+    obs = 0.4 * rng.integers(0, 20, (2_000, 1))
+    action = rng.integers(2, size=2_000)
+    following = np.clip(obs + 0.4 * (2 * action[:, None] - 1), 0.0, 7.6)
+    # One place in between, where another robot was seen to stay.
+    obs[0] = following[0] = 4.15
+    planner = eo.Planner((obs, action, following), 0.1)
+    run = planner.start([4.15])
+    place = np.array([1.2])
+    while not run.arrived and run.steps < 30:
+        place = place + (0.0, -0.4, 0.4)[run.act(place) + 1]
+    assert run.arrived
+    np.testing.assert_allclose(place, 4.0)
 
 
 def test_column_that_nobody_steers_gets_wide_cells_and_a_warning(

@@ -84,10 +84,14 @@ class Pilot:
         self, point: FloatArray, state: int, goal_point: FloatArray, goal_state: int
     ) -> bool:
         """Whether a point is at a goal."""
-        if self._cells is None or not self._cells.is_continuous:
+        if self._cells is None:
             return state == goal_state
-        distance = np.abs(point - goal_point) / self._cells.step
-        return bool(distance.max() <= 1.0)
+        n_steps = float((np.abs(point - goal_point) / self._cells.step).max())
+        if self._cells.is_continuous:
+            return n_steps <= 1.0
+        # Steps of one length may lead past a small cell again and again, but not past
+        # all places that are half a step away.
+        return state == goal_state or n_steps <= 0.5
 
     # What to do
 
@@ -107,7 +111,7 @@ class Pilot:
         move = course.policy[state]
         cells = self._cells
         is_continuous = cells is not None and cells.is_continuous
-        if state == last and not is_continuous:
+        if not is_continuous and self.is_at(point, state, goal_point, last):
             return TERMINATE, TERMINATE
         if is_continuous and self._is_beside(point, goal_point, state, last):
             move = TERMINATE
