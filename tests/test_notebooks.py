@@ -12,12 +12,14 @@ from importlib import machinery
 from pathlib import Path
 from xml.etree import ElementTree
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
 import eigenoptions as eo
 from eigenoptions import _progress, _svg
 from eigenoptions._colors import RED
+from eigenoptions.envs.families.observation import OBSERVATION
 from eigenoptions.options.pictures import show_feature_options
 
 ROOT = Path(__file__).parent.parent
@@ -189,6 +191,92 @@ def test_found_without_coordinates_is_a_table_of_counts():
     assert f"<td>{len(found.seen)}</td>" in found._repr_html_()
 
 
+class Errand(gym.Env):
+    """A room of 3 x 4 cells, a switch in its corner, and observations of some form."""
+
+    action_space = gym.spaces.Discrete(4)
+
+    def __init__(self, form="array", jump=1):
+        self.form = form
+        self.jump = jump
+        box = gym.spaces.Box(0, 7, (2,), np.int64)
+        self.observation_space = gym.spaces.Box(0, 7, (3,), np.int64)
+        if form == "dict":
+            self.observation_space = gym.spaces.Dict(
+                {"at": box, "on": gym.spaces.Discrete(2)}
+            )
+        elif form == "float":
+            self.observation_space = gym.spaces.Box(0, 7, (3,), np.float32)
+
+    def observe(self):
+        if self.form == "dict":
+            return {"at": np.array(self.state[:2]), "on": self.state[2]}
+        return np.array(self.state, dtype=self.observation_space.dtype)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.state = (0, 0, 0)
+        return self.observe(), {}
+
+    def step(self, action):
+        down, right = [(-1, 0), (0, 1), (1, 0), (0, -1)][action]
+        row = min(max(self.state[0] + down, 0), 2)
+        if self.jump > 1:
+            row = (self.state[0] + self.jump * down) % 7
+        column = min(max(self.state[1] + right, 0), 3)
+        is_on = int(self.state[2] or (row, column) == (2, 3))
+        self.state = (row, column, is_on)
+        return self.observe(), 0.0, False, False, {}
+
+
+@pytest.mark.parametrize("form", ["array", "dict"])
+def test_states_of_an_own_environment_stand_on_one_map_per_flag(form):
+    options = eo.discover(Errand(form), 2)
+    coords = options.mdp.coords
+    assert len(np.unique(coords, axis=0)) == options.mdp.n_states == 23
+    assert coords.max(axis=0).tolist() == [2, 8]
+    assert "number 1 to the right; one map per value" in options.mdp.legend
+    assert "↓" in str(options)
+
+    found = eo.explore(Errand(form), 400)
+    assert len(np.unique(found.mdp.coords, axis=0)) == 23
+
+
+def test_numbers_are_no_places_where_moves_jump_or_values_are_few():
+    assert eo.from_env(Errand(jump=2)).coords is None
+    assert observation_places([(0, 0, 1), (1, 0, 1), (0, 1, 1)]) is None
+    # A digest, two texts that differ, and numbers that are no integers.
+    assert observation_places(["a1", "b2"]) is None
+    assert (
+        observation_places(
+            [(i, j, name) for i in range(3) for j in range(3) for name in ("on", "off")]
+        )
+        is None
+    )
+    assert observation_places([(0.5, i) for i in range(4)]) is None
+    # Most of a map would be empty.
+    assert observation_places([(1000 * i, 1000 * i) for i in range(9)]) is None
+
+
+def observation_places(keys):
+    coords, legend = OBSERVATION.place_states(keys)
+    assert (coords is None) == (legend == "")
+    return coords
+
+
+def test_sampled_observations_that_repeat_are_named(caplog):
+    eo.discover(Errand("float"), 2, steps=2_000)
+    (warning,) = [r.getMessage() for r in caplog.records if "key=" in r.getMessage()]
+    assert re.search(r"only 2\d different", warning)
+    caplog.clear()
+    eo.discover("MountainCar-v0", 2, steps=2_000)
+    assert "different" not in caplog.text
+
+    options = eo.discover(Errand("float"), 2, key="observation", steps=2_000)
+    assert options.mdp.n_states == 23
+    assert options.mdp.coords is not None
+
+
 def test_options_of_cells_are_maps_of_two_columns(rng):
     position = rng.uniform(0, 4, (4_000, 3))
     action = rng.integers(4, size=4_000)
@@ -199,12 +287,18 @@ def test_options_of_cells_are_maps_of_two_columns(rng):
     assert len(pictures) == 2
     html = options._repr_html_()
     assert "column 0 to the right" in html
-    assert "means over the other 1 column" in html
+    assert "means over the other column" in html
     assert len(read_pictures(options[0])) == 1
+    # The figure shows the cells, too, unless it gets observations.
+    figure = eo.plots.plot_options(options)
+    points = figure.axes[0].collections[0].get_offsets()
+    assert len(points) == options.features.n_features
 
     raw = eo.discover((position, action, after), 2, n_actions=4, features="fourier")
     assert read_pictures(raw) == []
     assert "plot_options" in raw._repr_html_()
+    with pytest.raises(ValueError, match="observations"):
+        eo.plots.plot_options(raw)
 
 
 def test_options_of_clusters_are_points():

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from eigenoptions._types import Progress, Randomness
 from eigenoptions._validation import check_int
 from eigenoptions.discovery.samples import (
@@ -208,7 +210,34 @@ def _sample_source(source: Any, request: Request) -> ReadSource:
         progress=request.progress,
         **collecting,
     )
+    if "features" not in request.settings:
+        _warn_of_repeated(samples)
     return ReadSource(samples, "samples", request, is_environment=False)
+
+
+def _warn_of_repeated(samples: Samples, n_visits: int = 20) -> None:
+    """Warn where vectors repeat: they are states, and cells would blur them.
+
+    Parameters
+    ----------
+    samples : Samples
+        Steps of an environment.
+    n_visits : int, default=20
+        Mean number of visits from which on observations count as repeated.
+    """
+    obs = samples.transitions.obs
+    if obs.ndim < 2:
+        return
+    n_different = len({row.tobytes() for row in np.ascontiguousarray(obs)})
+    if n_different * n_visits <= len(obs):
+        logger.warning(
+            "%s: the %d observations that were sampled are only %d different ones; "
+            'discover(env, key="observation") makes a state of each, where cells '
+            "put several together",
+            samples.provenance["environment"],
+            len(obs),
+            n_different,
+        )
 
 
 def _take_settings(

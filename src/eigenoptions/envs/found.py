@@ -19,6 +19,7 @@ from eigenoptions._types import BoolArray, FloatArray, IndexArray
 from eigenoptions._validation import Record, readonly
 from eigenoptions.data import Transitions
 from eigenoptions.envs.families import Key, families
+from eigenoptions.envs.tables import drop_far_places
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp.chains import uniform_walk
 from eigenoptions.options import Option, Purpose
@@ -354,7 +355,7 @@ class Found(Record):
             is_shown=is_seen,
         )
         notes = [
-            "blue: seen early; pale: late; grey: walls, and what was not seen",
+            "the bluer, the earlier it was seen; grey: walls, and what was not seen",
             "a ring: an action was never tried there" if is_frontier.any() else "",
             "a red dot: a reward" if is_rewarded.any() else "",
         ]
@@ -477,7 +478,7 @@ def _make_mdp(
     }
     starts = table.starts
     start = max(starts, key=lambda state: starts[state]) if starts else 0
-    return table.to_mdp(
+    mdp = table.to_mdp(
         numbers=seen,
         n_states=len(states),
         start=int(seen[start]),
@@ -489,6 +490,7 @@ def _make_mdp(
         # Where numbers begin at 0, an observation is the number of the state.
         recognition=None if about.numbers and about.numbers[0] == 0 else recognition,
     )
+    return drop_far_places(mdp)
 
 
 def _stack(observations: Sequence[Any]) -> NDArray[Any]:

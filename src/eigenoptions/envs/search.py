@@ -20,6 +20,7 @@ import numpy as np
 from eigenoptions._types import IndexArray, Progress
 from eigenoptions.envs.families import Family
 from eigenoptions.envs.sources import env_name, reset_env, step_env
+from eigenoptions.envs.tables import drop_far_places
 from eigenoptions.mdp import MDP
 from eigenoptions.options.lookahead import copy_env
 
@@ -121,6 +122,7 @@ def search_states(
         start=0,
         name=env_name(env),
     )
+    mdp = drop_far_places(mdp)
 
     if found.exceeds_limit:
         n_expanded = len(found.successors)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -182,6 +183,32 @@ def _find_goal(last_moves: NDArray[np.void], is_end: BoolArray) -> int | None:
 
     goals = np.flatnonzero((best == best.max()) & is_end)
     return int(goals[0]) if len(goals) == 1 else None
+
+
+def drop_far_places(mdp: MDP) -> MDP:
+    """Return the MDP without places where moves often jump: a graph then shows more.
+
+    A quarter of the moves may lead elsewhere than to a neighbouring cell. Moves that
+    change nothing do not count, and states with a heading keep their places.
+
+    >>> steps = [[0, 1], [0, 2], [1, 2]]
+    >>> near = MDP.from_successors(steps, coords=[(0, 0), (0, 1), (0, 2)], legend="row")
+    >>> drop_far_places(near) is near
+    True
+    >>> far = MDP.from_successors(steps, coords=[(0, 0), (5, 5), (0, 2)], legend="row")
+    >>> print(drop_far_places(far).coords)
+    None
+    """
+    if mdp.coords is None or mdp.headings is not None:
+        return mdp
+    entries = mdp.transition.tocoo()
+    before = entries.row // mdp.n_actions
+    after = entries.col
+    moves = before != after
+    extent = np.abs(mdp.coords[after] - mdp.coords[before]).sum(axis=1)
+    if not moves.any() or (extent[moves] == 1).mean() >= 0.75:
+        return mdp
+    return replace(mdp, coords=None, legend="")
 
 
 def place_states(env: Any, n_states: int) -> Places:

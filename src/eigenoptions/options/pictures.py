@@ -188,7 +188,8 @@ def _explain_columns(features: object) -> str:
     columns = getattr(features, "columns", (0, 1))
     text = f"column {columns[0]} to the right, column {columns[1]} up"
     if len(columns) > 2:
-        text += f"; means over the other {count_noun(len(columns) - 2, 'column')}"
+        others = "column" if len(columns) == 3 else f"{len(columns) - 2} columns"
+        text += f"; means over the other {others}"
     return text
 
 

@@ -15,7 +15,9 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from eigenoptions._text import draw_arrows, explain_glyphs
+from eigenoptions._types import FloatArray
 from eigenoptions._validation import check_type
+from eigenoptions.features import Cells
 from eigenoptions.learning import LearningRecord
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
@@ -62,7 +64,7 @@ def plot_options(
         For options that act on observations, some hundred of them. Of frames, each
         option is a strip: from where it starts to where it ends (`draw_strips`). Of
         vectors, it is a map over two columns, coloured by its potential, with rings
-        where it ends (`draw_points`).
+        where it ends (`draw_points`); by default, options of cells show these.
     columns : int, optional
         Number of maps beside each other; by default up to four, or eight for more than
         16 options, fewer where maps have many cells, and two strips of frames.
@@ -105,10 +107,7 @@ def _plot_observed(
 ) -> Figure:
     """A figure of options that act on observations."""
     if observations is None:
-        raise ValueError(
-            "these options act on observations, got none: "
-            "plot_options(options, observations) draws them over some"
-        )
+        observations, over = _list_cells(options, over)
     shape = np.shape(observations)
     if not len(options) or len(shape) < 2 or not shape[0]:
         raise ValueError(
@@ -140,7 +139,30 @@ def _plot_observed(
             draw_strips(axes[: len(options)], options, observations)
         else:
             draw_points(axes[: len(options)], options, observations, over, cmap)
+            note = (
+                f"column {over[0]} to the right, column {over[1]} up; the colour is the "
+                "potential, a ring where the option ends"
+            )
+            characters = int(17 * width)
+            figure.supxlabel(fill(note, characters), x=0.01, ha="left", size=7)
     return figure
+
+
+def _list_cells(
+    options: LinearOptionSet, over: tuple[int, int]
+) -> tuple[FloatArray, tuple[int, int]]:
+    """The middle of each cell of options of cells as observations, and two columns."""
+    cells = options.features
+    if not isinstance(cells, Cells) or len(cells.columns) < 2:
+        raise ValueError(
+            "these options act on observations, got none: "
+            "plot_options(options, observations) draws them over some"
+        )
+    middles = np.zeros((cells.n_features, max(cells.columns) + 1))
+    middles[:, cells.columns] = cells.centers
+    if not set(over) <= set(cells.columns):
+        over = (cells.columns[0], cells.columns[1])
+    return middles, over
 
 
 def plot_eigenvectors(

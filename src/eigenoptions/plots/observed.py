@@ -83,14 +83,21 @@ def draw_points(
     potentials = options.potential(points)
     ends = options.actions(points) < 0
     colors = read_colormap(cmap, signed=True)
+    # Few points are drawn large enough to fill a small map, many as dots.
+    area = float(np.clip(6_000 / len(points), 4, 60))
     for ax, option, potential, is_end in zip(
         axes, options, potentials, ends, strict=True
     ):
         x = points[:, right]
         y = points[:, up]
-        ax.scatter(x, y, c=potential, cmap=colors, s=4, linewidths=0)
+        ax.scatter(x, y, c=potential, cmap=colors, s=area, linewidths=0)
         ax.scatter(
-            x[is_end], y[is_end], facecolors="none", edgecolors="black", s=9, lw=0.4
+            x[is_end],
+            y[is_end],
+            facecolors="none",
+            edgecolors="black",
+            s=area + 5,
+            lw=0.4 if area < 10 else 1.0,
         )
         ax.set_xticks([])
         ax.set_yticks([])
