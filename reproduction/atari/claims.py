@@ -289,8 +289,9 @@ def _describe_need(table: pd.DataFrame, effects: Sequence[Effect], tests: Tests)
     ]
     if not needs:
         return ""
+    words = "collection does" if n_now == 1 else "collections do"
     return (
-        f" {n_now} collections do not decide; if the means stay as they are, about "
+        f" {n_now} {words} not decide; if the means stay as they are, about "
         f"{max(needs):,} would."
     )
 
@@ -323,6 +324,23 @@ def describe_rollouts(data: Data) -> Iterator[Block]:
         f"{count_options(main, 'singular')} singular options (both signs; the rank of "
         f"T is {list_numbers(ranks)}) and {count_options(main, 'random')} random ones. "
         "Means by kind:",
+        means.reset_index(),
+    )
+    yield from _describe_whole_games(data["rollouts"], columns)
+
+
+def _describe_whole_games(
+    rollouts: pd.DataFrame, columns: list[str]
+) -> Iterator[Block]:
+    """The means of all kinds when play goes on until the game is over."""
+    whole = rollouts[rollouts.variant == WHOLE_GAMES]
+    if whole.empty:
+        return
+    means = whole.groupby("kind", sort=False)[columns].mean()
+    yield (
+        f"The same until the game is over, or for {whole.frames.iloc[0]:,} frames, in "
+        "one collection from one start. Where an option is after a lost life depends "
+        "on where the game puts it.",
         means.reset_index(),
     )
 

@@ -28,8 +28,10 @@ agreement. The effect is the mean over collections of ``singular - mean of the r
 bases``. Its interval is a bootstrap that draws collections, in each its starts (the
 same for both sides) and the random bases, and adds the deviation of a random basis to
 the one kind too: the singular vectors are one basis per collection, and must differ
-from random ones by more than these do among themselves. The intervals are wide rather
-than narrow.
+from random ones by more than these do among themselves. Where there is one random basis
+per collection, as large as that of T, its deviation is not known and not added: the
+mean over hundreds of directions varies little. Otherwise intervals are wide rather than
+narrow.
 """
 
 from __future__ import annotations

@@ -109,8 +109,11 @@ def reach_specific_lane(data: Data) -> Finding:
     arrives = singular.region.str.contains("lane") & (singular.arrives > 0)
     return Finding(
         tests=_test_lanes(main),
+        # From one start traffic cannot be told from an option that goes to a lane.
         readings={
-            name: _test_lanes(table) for name, table in select_readings(data).items()
+            name: _test_lanes(table)
+            for name, table in select_readings(data).items()
+            if table.start.nunique() > 1
         },
         measured=f"{list_numbers(per_collection)} of {count_options(main, 'singular')} "
         f"singular options per collection go to a lane reliably, to {n_lanes} "
