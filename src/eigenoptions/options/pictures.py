@@ -26,7 +26,6 @@ from eigenoptions._text import (
     HEADINGS,
     MAX_LINES,
     MAX_WIDTH,
-    count_noun,
     draw_arrows,
     draw_map,
     explain_glyphs,

@@ -140,8 +140,8 @@ def _plot_observed(
         else:
             draw_points(axes[: len(options)], options, observations, over, cmap)
             note = (
-                f"column {over[0]} to the right, column {over[1]} up; the colour is the "
-                "potential, a ring where the option ends"
+                f"column {over[0]} to the right, column {over[1]} up; the colour is "
+                "the potential, a ring where the option ends"
             )
             characters = int(17 * width)
             figure.supxlabel(fill(note, characters), x=0.01, ha="left", size=7)
