@@ -306,3 +306,22 @@ def test_training_warns_of_a_battery(caplog: pytest.LogCaptureFixture) -> None:
     (message,) = [text for text in caplog.messages if "drifting" in text]
     assert "column 4" in message
     assert "columns=[0, 1, 2, 3]" in message
+
+
+def test_options_of_features_warn_of_a_battery_and_leave_it_out(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    data = log_robot(battery=True, n_steps=3_000)
+    settings: dict[str, Any] = {"features": "fourier", "n_actions": 4}
+    with caplog.at_level(logging.WARNING):
+        eo.discover(data, 2, **settings)
+    (message,) = [text for text in caplog.messages if "drifting" in text]
+    assert "of e2+" in message
+    assert "columns=[0, 1, 2, 3]" in message
+
+    # The battery has no part in the options: any other charge gives the same actions.
+    options = eo.discover(data, 2, columns=[0, 1, 2, 3], **settings)
+    other = data.obs.copy()
+    other[:, 4] = 0.123
+    np.testing.assert_array_equal(options.actions(data.obs), options.actions(other))
+    assert options.features.columns == (0, 1, 2, 3)

@@ -85,7 +85,9 @@ def tune_on_cells(
     return tune_exploration(options.mdp, options, n_walks=n_walks, horizon=horizon)
 
 
-def tune_fitted(options: LinearOptionSet, samples: Samples) -> Exploration:
+def tune_fitted(
+    options: LinearOptionSet, samples: Samples, report: ColumnReport | None = None
+) -> Exploration:
     """How random decisions should use options that were fitted to features.
 
     They are looked at in a table of cells: in each cell an option does what it does at
@@ -97,8 +99,11 @@ def tune_fitted(options: LinearOptionSet, samples: Samples) -> Exploration:
         The options.
     samples : Samples
         The samples, whose observations are vectors.
+    report : ColumnReport, optional
+        Which columns are used. By default all that vary.
     """
-    report = check_columns(samples.transitions)
+    if report is None:
+        report = check_columns(samples.transitions)
     cells, mdp = make_cells(samples, report)
     obs = np.concatenate([samples.transitions.obs, samples.transitions.next_obs])
     states, rows = np.unique(cells.find_states(obs), return_index=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from eigenoptions._types import FeatureFunction, FloatArray, IndexArray
 from eigenoptions._validation import check_choice, check_int, check_settings
-from eigenoptions.data import Transitions
+from eigenoptions.data import ColumnReport, Transitions, check_columns
 from eigenoptions.discovery.cells import has_vectors, tune_fitted
 from eigenoptions.discovery.from_frames import (
     Learned,
@@ -60,6 +60,9 @@ def discover_features(samples: Samples, request: Request) -> LinearOptionSet:
         The map phi: a function from a batch of observations to ``(N, d)``, or the name
         of one in `features`; ``"deep"`` trains one (`deep.learn`). None: ``"fourier"``,
         and ``"bits"`` for bytes, as the paper's of Atari's memory.
+    columns : sequence of int or str, default=None
+        The columns of vectors that a map with a name uses, by number or name. None: all
+        that vary. One that drifts is named in a warning; see `check_columns`.
     both_signs, skip_zero : bool, default=True
         As in `eigenpurposes`.
     policy : str, default=None
@@ -97,6 +100,9 @@ def discover_features(samples: Samples, request: Request) -> LinearOptionSet:
     }
     whiten = settings.pop("whiten", True)
     per_cell = settings.pop("per_cell", 4)
+    report = None
+    if isinstance(features, str) and "columns" in _list_fields(features):
+        report = _read_columns(samples, settings.pop("columns", None))
 
     # What is left belongs to the feature map or to the fit.
     names = _list_map_settings(features)
@@ -119,8 +125,12 @@ def discover_features(samples: Samples, request: Request) -> LinearOptionSet:
             return solve_clusters(learned, samples.n_actions, gamma, provenance)
         found = _take_learned(learned)
     else:
+        if report is not None and len(report.used) < len(report.columns):
+            of_map["columns"] = report.used
         phi = _make_map(features, samples, of_map)
         found = _find_purposes(samples, phi, request, signs, whiten, per_cell)
+        if report is not None:
+            _warn_of_columns(report, samples, found)
     provenance |= found.provenance
     if policy == "look-ahead":
         return LinearOptionSet(
@@ -146,8 +156,35 @@ def discover_features(samples: Samples, request: Request) -> LinearOptionSet:
         # longer rises could run for ever.
         return options.with_termination(patience=8)
     if has_vectors(samples):
-        options = replace(options, exploration=tune_fitted(options, samples))
+        options = replace(options, exploration=tune_fitted(options, samples, report))
     return options
+
+
+def _list_fields(features: str) -> list[str]:
+    """All settings of a feature map with a name, also those of its space."""
+    return [field.name for field in fields(get_feature_map(features))]
+
+
+def _read_columns(
+    samples: Samples, columns: Sequence[int | str] | None
+) -> ColumnReport | None:
+    """What the columns of vectors are; None for observations of other kinds."""
+    if columns is None and not has_vectors(samples):
+        return None
+    return check_columns(samples.transitions, columns)
+
+
+def _warn_of_columns(
+    report: ColumnReport, samples: Samples, found: _FeaturePurposes
+) -> None:
+    """Name columns that drift, with their share of the first potentials."""
+    obs = samples.transitions.obs
+    rows = slice(None, None, max(1, len(obs) // 5_000))
+    firsts = found.purposes[:6:2]
+    vectors = np.stack([purpose.potential for purpose in firsts], axis=1)
+    potentials = np.asarray(compute_features(found.features, obs[rows]) @ vectors)
+    labels = [purpose.label for purpose in firsts]
+    report.warn(report.explain(obs[rows], potentials, labels))
 
 
 def _check_policy(policy: str | None, is_trained: bool) -> str:
@@ -260,7 +297,7 @@ def find_rare_transitions(
         The samples.
     features : callable, default=None
         Cells lie between its bounds where it has some, else between those of the
-        observations.
+        observations, in the columns that it uses.
     per_cell : int, default=4
         Number of transitions that are kept; None for all.
     n_cells : int, default=40
@@ -272,7 +309,10 @@ def find_rare_transitions(
     per_cell = check_int("per_cell", per_cell)
 
     low, high = _find_cell_bounds(obs, features)
-    n_dimensions = flatten_observations(obs[:1]).shape[1]
+    columns = getattr(features, "columns", None)
+    # Without columns of its own, a map uses all.
+    used = slice(None) if columns is None else list(columns)
+    n_dimensions = flatten_observations(obs[:1])[:, used].shape[1]
     if n_dimensions != len(low):
         raise ValueError(
             f"observations must have {len(low)} dimensions, got {n_dimensions}"
@@ -283,7 +323,7 @@ def find_rare_transitions(
     # A cell and an action become one number, their hash.
     weights = np.random.default_rng(0).integers(2**63, size=n_dimensions + 1)
     hashed = [
-        np.floor((block - low) * scale).astype(np.int64) @ weights[1:]
+        np.floor((block[:, used] - low) * scale).astype(np.int64) @ weights[1:]
         for block in _iterate_blocks(obs)
     ]
     key = np.concatenate(hashed) + transitions.action * weights[0]
