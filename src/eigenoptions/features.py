@@ -72,6 +72,12 @@ class FeatureMap:
         of_space = ("low", "high", "columns", "n_states")
         return [name for name in names if name not in of_space]
 
+    @classmethod
+    def has_columns(cls) -> bool:
+        """Whether `for_space` takes the columns of vectors that are used."""
+        names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+        return "columns" in names
+
     def __call__(self, obs: Any) -> Any:
         """Map observations ``(N, ...)`` to features ``(N, d)``."""
         raise NotImplementedError

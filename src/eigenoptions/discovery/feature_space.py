@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -101,7 +101,7 @@ def discover_features(samples: Samples, request: Request) -> LinearOptionSet:
     whiten = settings.pop("whiten", True)
     per_cell = settings.pop("per_cell", 4)
     report = None
-    if isinstance(features, str) and "columns" in _list_fields(features):
+    if isinstance(features, str) and get_feature_map(features).has_columns():
         report = _read_columns(samples, settings.pop("columns", None))
 
     # What is left belongs to the feature map or to the fit.
@@ -160,11 +160,6 @@ def discover_features(samples: Samples, request: Request) -> LinearOptionSet:
     return options
 
 
-def _list_fields(features: str) -> list[str]:
-    """All settings of a feature map with a name, also those of its space."""
-    return [field.name for field in fields(get_feature_map(features))]
-
-
 def _read_columns(
     samples: Samples, columns: Sequence[int | str] | None
 ) -> ColumnReport | None:
@@ -181,7 +176,7 @@ def _warn_of_columns(
     obs = samples.transitions.obs
     rows = slice(None, None, max(1, len(obs) // 5_000))
     firsts = found.purposes[:6:2]
-    vectors = np.stack([purpose.potential for purpose in firsts], axis=1)
+    vectors = np.stack([np.asarray(purpose.potential) for purpose in firsts], axis=1)
     potentials = np.asarray(compute_features(found.features, obs[rows]) @ vectors)
     labels = [purpose.label for purpose in firsts]
     report.warn(report.explain(obs[rows], potentials, labels))
