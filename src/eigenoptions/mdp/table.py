@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
@@ -104,10 +105,8 @@ class MDP(Record):
             checked["goal"] = check_int("goal", self.goal, 0, n_states - 1)
         if self.weights is not None:
             checked["weights"] = _check_edge_weights(self.weights, n_states)
-        if self.states is not None and len(self.states) != n_states:
-            raise ValueError(
-                f"states must have {n_states} entries, got {len(self.states)}"
-            )
+        if self.states is not None:
+            _check_states(self.states, n_states)
 
         for field, value in checked.items():
             object.__setattr__(self, field, value)
@@ -491,6 +490,28 @@ def _check_edge_weights(weights: Any, n_states: int) -> csr_array:
             f"got {checked.shape}"
         )
     return _seal(checked)
+
+
+def _check_states(states: Any, n_states: int) -> None:
+    """Raise ValueError unless there is one entry per state, and each only once."""
+    if not isinstance(states, Sequence | np.ndarray) or isinstance(states, str):
+        raise ValueError(
+            f"states must be a sequence of {n_states} entries, got {show_value(states)}"
+        )
+    if len(states) != n_states:
+        raise ValueError(f"states must have {n_states} entries, got {len(states)}")
+
+    try:
+        n_different = len(set(states))
+    except TypeError:
+        # What cannot be hashed cannot be found by its name, either.
+        return
+    if n_different < n_states:
+        (repeated, count), *_ = Counter(states).most_common(1)
+        raise ValueError(
+            f"states must be different from each other, got {show_value(repeated)} "
+            f"{count} times"
+        )
 
 
 def _check_coords(coords: Any, n_states: int) -> NDArray[np.int_]:
