@@ -116,9 +116,18 @@ class Finding:
         return {MAIN: self.verdict, **others}
 
     @property
+    def turns(self) -> dict[str, str]:
+        """The readings that give another verdict than the main one, with theirs."""
+        return {
+            name: verdict
+            for name, verdict in self.verdicts.items()
+            if verdict != self.verdict
+        }
+
+    @property
     def edge(self) -> bool:
         """Whether some reading gives another verdict than the main one."""
-        return any(verdict != self.verdict for verdict in self.verdicts.values())
+        return bool(self.turns)
 
 
 @dataclass(frozen=True, kw_only=True)

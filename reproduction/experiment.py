@@ -26,6 +26,7 @@ there. These names have a meaning; the first four are needed::
     QUICK = {"runs": 4}                     # settings that only check that it works
     CAPTION = "..."                         # what the figure does not say itself
     OURS = True                             # it goes beyond the paper
+    NOTES_FIRST = True                      # nothing is folded: notes, then the figure
 """
 
 from __future__ import annotations
@@ -70,6 +71,8 @@ class Experiment:
         What the figure does not say itself.
     ours : bool
         Whether the experiment goes beyond the paper.
+    notes_first : bool
+        Whether the notes are shown, above the figure, instead of folded.
     quick : mapping
         Settings of a run that only checks that everything works.
     statements : sequence of Statement
@@ -83,6 +86,7 @@ class Experiment:
     order: float
     caption: str
     ours: bool
+    notes_first: bool
     quick: Mapping[str, Any]
     list_jobs: Callable[..., Jobs]
     tabulate_results: Callable[[Results], Data]
@@ -148,6 +152,7 @@ def load_experiment(name: str) -> Experiment:
         order=parts["ORDER"],
         caption=parts.get("CAPTION", ""),
         ours=parts.get("OURS", False),
+        notes_first=parts.get("NOTES_FIRST", False),
         quick=parts.get("QUICK", {}),
         list_jobs=parts["list_jobs"],
         tabulate_results=parts["tabulate_results"],

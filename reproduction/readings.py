@@ -43,14 +43,13 @@ PUBLISHED_PROGRAM = "published program"
 
 # Which reading is the main one, and why; the report says it below its table.
 WHY_MAIN = (
-    "The main reading is the closest to the paper's words: options cost as many steps "
-    "as they have moves, e1 counts, the Laplacian is the normalized one, and options "
-    "run until they terminate. Learning is judged by the whole curve. Figure 7 "
-    "depicts, \"after learning for a given number of episodes, the agents' final "
-    'performance": a point for each number of episodes. Appendix D says the same of a '
-    'figure that zooms in on the episodes "in which agents are still learning", and '
-    'calls another a "learning curve"; the conclusion is that agents accumulate '
-    "reward faster. Performance after the last episodes is the reading beside it."
+    "The main reading is the one closest to the paper's words: an option of k moves "
+    "costs k steps, e1 counts, the Laplacian is the normalized one, and options run "
+    "until they terminate. Learning is judged by the whole curve. The paper says "
+    '"the agents\' final performance", but of plots over the number of episodes: '
+    'Appendix D zooms in "on the interval in which agents are still learning", and '
+    "the conclusion is that agents accumulate reward faster. Performance in the last "
+    "episodes alone has its own column."
 )
 
 # What each reading means, in the order of the report's table.

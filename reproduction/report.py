@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,6 +38,10 @@ from reproduction.page import (
 from reproduction.readings import FINAL, READINGS
 
 HERE = Path(__file__).parent
+ARTICLE = HERE.parent / "docs" / "article.md"
+
+# The experiment whose figure stands at the top of the page, too.
+LEAD = "figure6"
 
 # The claims that are the heart of the paper; the page says so if all of them hold.
 STORY = {
@@ -170,8 +175,15 @@ def write_report(
     write_atomically(folder / "results.json", text.encode())
 
     page = folder / "index.html"
+    leads = [chapter.section for chapter in chapters if chapter.name == LEAD]
     header = render_macro(
-        "header", quick=lab.quick, atari=lab.atari, missing=missing, summary=summary
+        "header",
+        quick=lab.quick,
+        atari=lab.atari,
+        missing=missing,
+        summary=summary,
+        lead=leads[0] if leads else None,
+        article=Path(os.path.relpath(ARTICLE, folder)).as_posix(),
     )
     write_page(
         page,
@@ -266,7 +278,7 @@ def print_claims(claims: Sequence[Claim]) -> None:
 def make_section(outcome: Outcome) -> Section:
     """The section of an experiment, with everything it shows as HTML.
 
-    Analysis, settings and data are folded; of an experiment of ours, the figure too.
+    Analysis, settings and data are folded; of most experiments of ours, the figure too.
     """
     experiment = outcome.experiment
     caption = Markup("<figcaption>{}</figcaption>").format(experiment.caption)
@@ -274,13 +286,17 @@ def make_section(outcome: Outcome) -> Section:
         figure = [experiment.draw_figure(outcome.data), caption]
     notes = list(experiment.write_notes(outcome.data))
 
-    shown: list[Block] = []
-    folded: dict[str, Sequence[Block]] = {}
+    source = f"The paper ({name_place(experiment.section)})"
     if experiment.ours:
         source = "Beyond the paper"
+
+    shown: list[Block] = []
+    folded: dict[str, Sequence[Block]] = {}
+    if experiment.notes_first:
+        shown = [*notes, *figure]
+    elif experiment.ours:
         folded["Figure and numbers"] = [*figure, *notes]
     else:
-        source = f"The paper ({name_place(experiment.section)})"
         shown = figure
         if notes:
             folded["Our own analysis"] = notes

@@ -16,7 +16,7 @@ from scipy.special import ndtri
 import eigenoptions as eo
 from eigenoptions.plots import draw_values
 from reproduction.claims import Finding, Tests, claim
-from reproduction.drawing import draw_lines, make_graphs
+from reproduction.drawing import add_legend, draw_lines, make_graphs
 from reproduction.experiment import Block
 from reproduction.lab import Data, Job, Jobs, Results, stack_tables
 from reproduction.readings import (
@@ -220,8 +220,6 @@ def draw_figure(data: Data) -> Figure:
         xlabel="eigenoptions",
         ylim=(-0.02, 1.02),
     )
-    graph.legend()
-
     for ax, n in zip(maps, shown, strict=True):
         is_last = n == shown[-1]
         draw_values(
@@ -233,7 +231,7 @@ def draw_figure(data: Data) -> Figure:
             colorbar="mean return" if is_last else None,
         )
         ax.set_title(f"{n} options")
-    return figure
+    return add_legend(figure)
 
 
 def write_notes(data: Data) -> Iterator[Block]:

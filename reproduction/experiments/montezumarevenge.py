@@ -153,7 +153,7 @@ def _test_goals(rollouts: pd.DataFrame) -> list[bool | None]:
 @claim(
     "montezuma-intent",
     "Even with such a myopic action selection mechanism we were able to obtain options "
-    "that clearly demonstrate intent (MontezumaRevenge).",
+    "that clearly demonstrate intent (Montezuma's Revenge).",
 )
 def demonstrate_intent(data: Data) -> Finding:
     return judge_intent(data)
@@ -161,4 +161,4 @@ def demonstrate_intent(data: Data) -> Finding:
 
 def list_further_claims(data: Data) -> Iterator[Claim]:
     """Our claim about each variant."""
-    return list_variant_claims(data, "MontezumaRevenge", "montezuma")
+    return list_variant_claims(data, "Montezuma's Revenge", "montezuma")

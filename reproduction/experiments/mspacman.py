@@ -65,7 +65,7 @@ def reach_particular_positions(data: Data) -> Finding:
 @claim(
     "pacman-intent",
     "Even with such a myopic action selection mechanism we were able to obtain options "
-    "that clearly demonstrate intent (MsPacman).",
+    "that clearly demonstrate intent (Ms. Pac-Man).",
     section="5.2",
 )
 def demonstrate_intent(data: Data) -> Finding:
@@ -74,4 +74,4 @@ def demonstrate_intent(data: Data) -> Finding:
 
 def list_further_claims(data: Data) -> Iterator[Claim]:
     """Our claim about each variant."""
-    return list_variant_claims(data, "MsPacman", "pacman")
+    return list_variant_claims(data, "Ms. Pac-Man", "pacman")

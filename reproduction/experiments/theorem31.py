@@ -255,7 +255,7 @@ def have_terminating_states(data: Data) -> Finding:
     operators = ", ".join(options.operator.unique())
     return Finding(
         tests=[fewest >= 1, n_endless == 0],
-        measured=f"{len(options)} options, each with at least {fewest} terminating "
+        measured=f"{len(options):,} options, each with at least {fewest} terminating "
         f"state; {n_endless or 'none'} can run forever",
         evidence=f"Both signs, discounts {discounts}, Laplacians {operators}, "
         "all domains. An option can run forever if from some state it may miss all of "
