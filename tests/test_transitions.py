@@ -298,6 +298,8 @@ VECTORS: dict[str, Any] = {
     "(s, a, s') of lists": list_rows(V.tolist(), VA.tolist(), VN.tolist()),
     "(s, a, s', done)": list_rows(V, VA, VN, VD),
     "(s, a, r, s', done)": list_rows(V, VA, VR, VN, VD),
+    "(s, a, s', r, done)": list_rows(V, VA, VN, VR, VD),
+    "(s, a, r, s')": list_rows(V, VA, VR, VN),
     "actions (1,)": list_rows(V, VA[:, None], VN),
     "JSON": [list(row) for row in list_rows(V.tolist(), VA, VR, VN.tolist(), VD)],
     "Gymnasium": list_rows(V, VA, VN, VR, VD, VT, [{}] * 40),
@@ -387,6 +389,23 @@ def test_names_and_tuples_are_states_in_lists_of_steps(make: Any) -> None:
         )
 
 
+@pytest.mark.parametrize("states", [list("abcba"), [(0, 0), (0, 1), (1, 1)], [0, 1, 2]])
+def test_names_are_states_in_episodes_of_one_more(states: list[Any]) -> None:
+    """T + 1 states and T actions; names with rewards on either side, too."""
+    actions = [0, 1, 0, 1][: len(states) - 1]
+    found = eo.Transitions.of([{"observations": states, "actions": actions}])
+    named = found.states or (0, 1, 2)
+    assert [named[s] for s in found.obs] == states[:-1]
+    assert [named[s] for s in found.next_obs] == states[1:]
+
+
+def test_reward_after_names_is_told_from_a_state() -> None:
+    found = eo.Transitions.of([("hall", 0, "room", 0.5, False)])
+    assert found.states == ("hall", "room")
+    assert found.reward is not None
+    assert found.reward.tolist() == [0.5]
+
+
 def test_pandas_columns_of_names_are_states() -> None:
     frame = pd.DataFrame(
         {"state": ["hall", "room"], "action": [0, 1], "next_state": ["room", "hall"]}
@@ -438,6 +457,9 @@ def put_nan(row: int) -> np.ndarray:
         ([(V, VA, VN), (put_nan(3), VA, VN)], "entry 1: obs must be finite"),
         ([("a", "b"), ("b", "c")], "from_graph"),
         ({"obs": [0, 1], "action": [0, 0], "dones": [1, 1]}, "longer episodes"),
+        ({"obs": V, "action": VA[:3]}, "action has 3 rows and obs 40"),
+        ({"obs": V, "action": VA, "rewards": VR[:9]}, "reward has 9 rows"),
+        ([{"observations": V[:5], "actions": VA[:2]}], "2 rows and obs 5"),
         ([SimpleNamespace(observations=V, actions=VA)], "41 observations"),
     ],
 )

@@ -80,6 +80,7 @@ def _pair_rows(data: Mapping[str, Any]) -> Parts:
     obs = convert_observations("obs", given_obs)
     action = convert_numbers("action", find_part(data, "action"))
     reward = find_part(data, "reward")
+    _check_lengths(data, len(obs))
 
     is_last = mark_ends(data, len(obs))
     # The slice allows for no rows at all.
@@ -106,3 +107,15 @@ def _pair_rows(data: Mapping[str, Any]) -> Parts:
         truncated=is_cut,
         names=names,
     )
+
+
+def _check_lengths(data: Mapping[str, Any], n_rows: int) -> None:
+    """Raise ValueError for a part that has not one row for each observation."""
+    for part in NAMES:
+        value = find_part(data, part)
+        n_values = 1 if np.ndim(value) == 0 else len(value)
+        if value is not None and n_values != n_rows:
+            raise ValueError(
+                f"{part} has {n_values} rows and obs {n_rows}: give one row for each "
+                "observation, or an episode with one observation more than actions"
+            )

@@ -34,6 +34,7 @@ def is_step(entry: Any, continuous: bool) -> bool:
         obs = find_part(entry, "obs")
         action = find_part(entry, "action")
     elif isinstance(entry, tuple | list) and len(entry) in STEP_SIZES:
+        entry = _order_parts(entry)
         known = [entry[_FLAGS[len(entry)]]] if len(entry) in _FLAGS else []
         obs = entry[0]
         action = entry[1]
@@ -49,6 +50,30 @@ def is_step(entry: Any, continuous: bool) -> bool:
     return _is_step_of_vectors(obs, action, continuous)
 
 
+def _order_parts(step: Sequence[Any]) -> Sequence[Any]:
+    """A step whose reward is on the other side of the next observation, as usual.
+
+    ``(s, a, s', r, done)`` and ``(s, a, r, s')`` are as common as the two orders of
+    `read_tuple`. Only if states are numbers, nothing but the place tells a state from a
+    reward.
+    """
+    if len(step) not in (4, 5) or not _is_like(step[0], step[0]):
+        return step
+    obs, action, third, fourth, *end = step
+    if len(step) == 5 and _is_like(third, obs) and not _is_like(fourth, obs):
+        return obs, action, fourth, third, *end
+    if len(step) == 4 and _is_like(fourth, obs) and not _is_like(third, obs):
+        return obs, action, third, fourth, False
+    return step
+
+
+def _is_like(part: Any, obs: Any) -> bool:
+    """Whether a part of a step is a vector or a name like the observation."""
+    if isinstance(obs, str | tuple):
+        return isinstance(part, type(obs))
+    return np.ndim(obs) > 0 and np.shape(part) == np.shape(obs)
+
+
 def _is_single(obs: Any) -> bool:
     """Whether an observation is a number or a name."""
     return np.ndim(obs) == 0
@@ -57,6 +82,12 @@ def _is_single(obs: Any) -> bool:
 def _is_step_of_vectors(obs: Any, action: Any, continuous: bool) -> bool:
     """Whether an observation and an action that both have a length are one step."""
     if len(obs) != len(action):
+        if isinstance(obs[0], str | tuple):
+            # Several names of states are not one observation.
+            return False
+        if len(action) > 1 and not continuous:
+            # A vector is no action, so these are several.
+            return False
         # T + 1 observations and T actions are an episode.
         is_episode = len(obs) == len(action) + 1 and np.ndim(obs) > np.ndim(action)
         return not is_episode
@@ -82,7 +113,7 @@ def read_steps(steps: Sequence[Any]) -> Parts:
                 f"step {number} has {len(step)} parts, step 0 has {len(first)}: give "
                 "all steps the same parts"
             )
-    columns = [list(column) for column in zip(*steps, strict=True)]
+    columns = [list(column) for column in zip(*map(_order_parts, steps), strict=True)]
     if len(first) <= 5:
         return read_tuple(tuple(columns))
     return _read_gymnasium(columns)
