@@ -1033,6 +1033,27 @@ def test_cloned_values_are_the_discounted_rewards_of_the_way() -> None:
     assert cloned.value_error < 0.15
 
 
+def test_clone_warns_of_known_actions_that_training_may_undo(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    env = MazeEnv("S....G")
+    found = eo.explore(env, 200, until="known")
+    agent = PPO("MlpPolicy", env, seed=0)
+    cloned = clone(agent, found, min_probability=1.0)
+    states = torch.arange(5)
+    # To the right in all five states, which are all on the way.
+    with torch.no_grad():
+        log_probabilities = agent.policy.evaluate_actions(states, torch.full((5,), 1))[
+            1
+        ]
+    assert cloned.least_probability == pytest.approx(log_probabilities.exp().min())
+    assert "give more steps=" in caplog.text
+
+    caplog.clear()
+    assert clone(agent, found).least_probability > 0.75
+    assert caplog.text == ""
+
+
 def test_clone_is_deterministic_also_in_batches() -> None:
     env = MazeEnv("four-rooms")
     found = eo.explore(env, 1000, until="reward")

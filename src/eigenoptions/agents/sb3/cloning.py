@@ -47,6 +47,9 @@ class Cloned:
         table that was found.
     value_error : float
         Root of the mean squared error of the agent's values.
+    least_probability : float
+        The lowest probability of a known action on the way from the start; 0 if no way
+        from there is known. Where it is low, training soon undoes what was fitted.
     """
 
     n_states: int
@@ -54,6 +57,7 @@ class Cloned:
     possible_accuracy: float
     reaches_reward: bool
     value_error: float
+    least_probability: float
 
 
 class _KnownWays(NamedTuple):
@@ -76,6 +80,7 @@ def clone(
     value_weight: float = 0.5,
     batch_size: int = 1024,
     min_accuracy: float = 0.9,
+    min_probability: float = 0.75,
     progress: Progress | None = None,
 ) -> Cloned:
     """Fit policy and values of an on-policy agent to the ways that `explore` found.
@@ -108,6 +113,9 @@ def clone(
     min_accuracy : float, default=0.9
         A warning says why the fit is poor where the accuracy is lower, or where the
         agent's actions do not lead from the start to what was rewarded.
+    min_probability : float, default=0.75
+        A warning says so where a known action on the way from the start has a lower
+        probability.
     progress : callable, default=None
         Called as ``progress(done, steps)``.
 
@@ -132,6 +140,9 @@ def clone(
     start_weight = check_float("start_weight", start_weight, minimum=0, maximum=1)
     value_weight = check_float("value_weight", value_weight, minimum=0)
     min_accuracy = check_float("min_accuracy", min_accuracy, minimum=0, maximum=1)
+    min_probability = check_float(
+        "min_probability", min_probability, minimum=0, maximum=1
+    )
     policy = _check_agent(agent)
     check_same_task(agent, found)
     ways = _collect_ways(agent, found, start_weight)
@@ -150,7 +161,7 @@ def clone(
     policy.set_training_mode(False)
 
     cloned = _measure_fit(policy, ways, found)
-    _warn_of_poor_fit(cloned, min_accuracy, steps)
+    _warn_of_poor_fit(cloned, min_accuracy, min_probability, steps)
     return cloned
 
 
@@ -222,22 +233,29 @@ def _weigh_states(
     The agent begins at the start. Where states look the same, and cannot all fit, those
     on the way from there should.
     """
-    n_states = found.mdp.n_states
     weights = np.full(len(states), 1.0 / len(states))
+    visits = _count_visits(found, policy)[states]
+    if not visits.any():
+        return weights
+    weights *= 1.0 - start_weight
+    weights += start_weight * visits / visits.sum()
+    return weights
+
+
+def _count_visits(found: Found, policy: IntegerArray) -> FloatArray:
+    """Expected visits ``(S,)`` on the way from the start; 0 where none is known."""
+    n_states = found.mdp.n_states
     start = found.mdp.start
     if start is None or policy[start] < 0:
-        return weights
+        return np.zeros(n_states)
 
-    # Expected visits on the way: of the start, and of the successors of what is
-    # visited.
+    # Of the start, and of the successors of what is visited.
     is_start = np.zeros(n_states)
     is_start[start] = 1.0
     moves = compute_policy_transitions(found.mdp, policy)
     system = eye_array(n_states, format="csc") - moves.T.tocsc()
-    visits: FloatArray = spsolve(system, is_start)[states]
-    weights *= 1.0 - start_weight
-    weights += start_weight * visits / visits.sum()
-    return weights
+    visits: FloatArray = spsolve(system, is_start)
+    return visits
 
 
 def _draw_batch(
@@ -276,6 +294,16 @@ def _measure_fit(policy: Any, ways: _KnownWays, found: Found) -> Cloned:
     with torch.no_grad():
         actions = policy.get_distribution(observations).mode().cpu().numpy()
         values = policy.predict_values(observations).cpu().numpy().ravel()
+        known_actions = torch.as_tensor(ways.actions, device=policy.device)
+        _, log_probabilities, _ = policy.evaluate_actions(observations, known_actions)
+    probabilities = log_probabilities.exp().cpu().numpy()
+
+    known = np.full(found.mdp.n_states, -1)
+    known[ways.states] = ways.actions
+    is_on_way = _count_visits(found, known)[ways.states] > 0
+    least_probability = 0.0
+    if is_on_way.any():
+        least_probability = float(probabilities[is_on_way].min())
 
     # A table has no moves of options, so that those lead nowhere.
     greedy = np.full(found.mdp.n_states, -1)
@@ -290,6 +318,7 @@ def _measure_fit(policy: Any, ways: _KnownWays, found: Found) -> Cloned:
         possible_accuracy=_find_possible_accuracy(ways),
         reaches_reward=bool(np.isfinite(distances[found.mdp.start])),
         value_error=float(np.sqrt(np.square(values - ways.values).mean())),
+        least_probability=least_probability,
     )
 
 
@@ -313,9 +342,18 @@ def _find_possible_accuracy(ways: _KnownWays) -> float:
     return float(counts.max(axis=1).sum() / n_states)
 
 
-def _warn_of_poor_fit(cloned: Cloned, min_accuracy: float, steps: int) -> None:
+def _warn_of_poor_fit(
+    cloned: Cloned, min_accuracy: float, min_probability: float, steps: int
+) -> None:
     """Warn of a policy that does not fit: since states look the same, or so far."""
     if cloned.accuracy >= min_accuracy and cloned.reaches_reward:
+        if cloned.possible_accuracy == 1 and cloned.least_probability < min_probability:
+            logger.warning(
+                "clone: on the way from the start a known action has a probability of "
+                "%.2f after %d steps, so that training may undo it: give more steps=",
+                cloned.least_probability,
+                steps,
+            )
         return
     if cloned.possible_accuracy < 1 and cloned.accuracy >= (
         min_accuracy * cloned.possible_accuracy
