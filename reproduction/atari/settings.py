@@ -18,6 +18,9 @@ ROWS_THAT_CROSS = (
     *(714, 889, 899, 900, 971, 972),
 )
 
+# Frames at the authors' first start of Ms. Pac-Man in which nobody can move.
+OPENING_FRAMES = 190
+
 SLOW = "lasting bytes, slow features"
 PLANNED = "frame skip 8, planned with gamma 0.9"
 
@@ -218,10 +221,12 @@ def make_full_variants(game: str) -> list[Variant]:
         return _make_full_freeway()
     if game == "MontezumaRevenge":
         frames = 128
+        n_waiting = 0
         n_slow = 1
         n_starts = 3
     else:
         frames = 160
+        n_waiting = OPENING_FRAMES
         n_slow = 2
         n_starts = 4
 
@@ -235,7 +240,7 @@ def make_full_variants(game: str) -> list[Variant]:
     largest = (Kind("singular", 12, end="large"), Kind("random", 6, bases=10))
     return [
         paper,
-        *make_readings(paper),
+        *make_readings(paper, n_waiting),
         Variant("bytes", some, 160, code="bytes", n_starts=3),
         Variant(
             f"frame skip 8, {SLOW}",
@@ -256,13 +261,21 @@ def make_full_variants(game: str) -> list[Variant]:
     ]
 
 
-def make_readings(paper: Variant) -> list[Variant]:
-    """All options under other readings of the paper's protocol, from one start."""
+def make_readings(paper: Variant, n_waiting: int = 0) -> list[Variant]:
+    """All options under other readings of the paper's protocol, from one start.
+
+    The authors' first start needs `n_waiting` frames more.
+    """
     both = (Kind("singular"), Kind("random", 4, bases=10))
     reading = replace(paper, kinds=both, n_starts=1)
     return [
         replace(reading, name=ARGMAX, rule="argmax"),
-        replace(reading, name=AUTHORS_STARTS, published_starts=True),
+        replace(
+            reading,
+            name=AUTHORS_STARTS,
+            published_starts=True,
+            frames=paper.frames + n_waiting,
+        ),
         replace(reading, name=PUBLISHED_PROGRAM, kinds=(Kind("published"),)),
         replace(
             paper,
