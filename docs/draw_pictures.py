@@ -116,6 +116,34 @@ def draw_slow_features(picture: Path) -> None:
     plt.close(figure)
 
 
+def draw_agents(picture: Path) -> None:
+    """Draw what agents learn alone, and from what `explore` found, as stored."""
+    import matplotlib.pyplot as plt
+    import pandas as pd
+
+    runs = pd.read_csv(ROOT / "reproduction" / "arena" / "deep.csv")
+    n_goals = (runs.reached >= 0.5).groupby([runs.agent, runs.way]).sum()
+    bars = {
+        "PPO alone": ("SB3 PPO", "plain"),
+        "PPO, cloned from what explore found": ("SB3 PPO", "explore, cloning"),
+        "DQN alone": ("SB3 DQN", "plain"),
+        "DQN that samples in Exploring": ("SB3 DQN", "Exploring"),
+        "DQN, replay and options from explore": ("SB3 DQN", "explore, way"),
+        "no agent: follow found.option()": ("no agent", "followed"),
+    }
+    counts = [int(n_goals[agent_and_way]) for agent_and_way in bars.values()]
+    colors = ["0.7" if "alone" in name else "tab:blue" for name in bars]
+
+    figure, ax = plt.subplots(figsize=(5.6, 2.2), layout="constrained")
+    drawn = ax.barh(list(bars), counts, color=colors)
+    ax.bar_label(drawn, padding=3)
+    ax.invert_yaxis()
+    ax.set(xlim=(0, 160), xlabel="goals learned of 160")
+    ax.spines[["top", "right"]].set_visible(False)
+    eo.plots.save_figure(figure, picture)
+    plt.close(figure)
+
+
 def draw_studio(picture: Path) -> None:
     """Take a picture of the studio in a browser."""
     from playwright.sync_api import sync_playwright
@@ -146,6 +174,7 @@ def draw_studio(picture: Path) -> None:
 
 
 HERE: dict[str, Callable[[Path], None]] = {
+    "agents.svg": draw_agents,
     "sfa.svg": draw_slow_features,
     "studio.png": draw_studio,
     **{
