@@ -29,8 +29,9 @@ from reproduction.runs.diffusion import compute_diffusion_times  # noqa: E402
 from reproduction.runs.options import MAZES, make_eigenoptions  # noqa: E402
 from reproduction.stored_run import read_verdicts  # noqa: E402
 
-# Holds, partly, does not hold, not decided.
+# Holds, partly, does not hold, not decided; marks tell them apart without colours.
 COLORS = ("#4a9d6f", "#e3c14d", "#cc5a4a", "#b8bec6")
+MARKS = ("", "_", "x", "$?$")
 
 
 def draw_diffusion(n_options: int = 64) -> Figure:
@@ -97,9 +98,11 @@ def _draw_matrix(table: pd.DataFrame) -> Figure:
     """A coloured cell for each claim and reading; empty where it does not apply."""
     figure = Figure(figsize=(6.5, 1.5 + 0.155 * len(table)), layout="constrained")
     ax = figure.subplots()
-    for number, color in enumerate(COLORS):
+    for number, (color, mark) in enumerate(zip(COLORS, MARKS, strict=True)):
         rows, columns = np.nonzero(table.to_numpy() == number)
         ax.scatter(columns, rows, s=105, marker="s", color=color, linewidths=0)
+        if mark:
+            ax.scatter(columns, rows, s=22, marker=mark, color="white", linewidths=1)
     ax.set(xlim=(-0.6, table.shape[1] - 0.4), ylim=(len(table) - 0.4, -0.6))
     claims = [claim.replace("-", " ") for claim in table.index]
     ax.set_yticks(range(len(table)), claims, fontsize=7)

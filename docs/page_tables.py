@@ -79,22 +79,6 @@ def _round(number: float) -> str:
     return f"{float(f'{number:.2g}'):,g}"
 
 
-def tabulate_laplacians() -> str:
-    """Ratios to primitive actions with options of two Laplacians."""
-    runs = pd.read_csv(REPRODUCTION / "exploration_laplacians.csv")
-    ratios = runs.pivot(index="space", columns="operator", values="ratio")
-    ratios = ratios[["normalized", "random-walk"]]
-    n_spaces = len(ratios)
-    shown = ratios[(ratios["normalized"] / ratios["random-walk"] - 1).abs() > 0.25]
-    rows = [
-        [space, *(f"{ratio:.2f}" for ratio in row)]
-        for space, row in zip(shown.index, shown.to_numpy(), strict=True)
-    ]
-    mean = np.exp(np.log(ratios).mean())
-    rows.append([f"mean of all {n_spaces} (geometric)", *(f"{r:.2f}" for r in mean)])
-    return make_table(["spaces that differ by a quarter", *ratios.columns], rows)
-
-
 def tabulate_vectors() -> str:
     """Options of cells and fitted options, by task."""
     runs = read_table("vector_options")
@@ -102,12 +86,22 @@ def tabulate_vectors() -> str:
     for task, kinds in runs.groupby("task", sort=False):
         row = [str(task)]
         for kind in ("cells", "fitted"):
-            (run,) = kinds[kinds.options == kind].itertuples()
-            seen = f"{run.seen:.2f}" if run.option_chance > 0 else "not used"
-            row += [seen, str(run.longest)]
+            logs = kinds[kinds.options == kind]
+            row += [_describe_seen(logs), f"{logs.longest.max()}"]
         rows.append(row)
     head = ["task", "cells: seen", "longest", "fitted: seen", "longest"]
     return make_table(head, rows)
+
+
+def _describe_seen(logs: pd.DataFrame) -> str:
+    """What walks see by the logs whose options are used, and how many these are."""
+    used = logs[logs.option_chance > 0]
+    if used.empty:
+        return "not used"
+    text = _describe_range(used.seen, "{:.2f}")
+    if len(used) < len(logs):
+        text += f" (used in {len(used)} of {len(logs)})"
+    return text
 
 
 def tabulate_pixel_rooms() -> str:
