@@ -1,17 +1,18 @@
 """An environment of your own
 ==========================
 
-A deterministic Gymnasium environment that can be copied is explored exactly.
+A deterministic Gymnasium environment that can be copied is searched: its
+options are exact.
 
 In the picture: the first room without the key (left part of each map), then
-both rooms with it. The key lies in the lower left corner; digits mark the moves
-that take it. One of the two options fetches the key and goes through the door,
-the other one stays away from both. No reward was given for either.
+both rooms with it. Observations are (row, column, has_key), so the states have
+places without more ado. The key lies in the lower left corner; digits mark the
+moves that take it. One of the two options fetches the key and goes through the
+door, the other one stays away from both. No reward was given for either.
 """
 
-from dataclasses import replace
-
 import gymnasium as gym
+import numpy as np
 
 import eigenoptions as eo
 
@@ -19,47 +20,30 @@ KEY = (4, 0)
 DOOR = (2, 4)
 MOVES = [(-1, 0), (0, 1), (1, 0), (0, -1)]
 
-# A state is a row, a column, and whether the agent has the key (0 or 1). The
-# first room has columns 0 to 3. The wall in column 4 has a door, which only the
-# key opens.
-STATES = []
-for row in range(5):
-    for column in range(4):
-        if (row, column) != KEY:
-            STATES.append((row, column, 0))
-for row in range(5):
-    for column in range(9):
-        if column != DOOR[1] or row == DOOR[0]:
-            STATES.append((row, column, 1))
-
 
 class KeyAndDoor(gym.Env):
-    observation_space = gym.spaces.Discrete(len(STATES))
+    """Two rooms of 5 x 4 cells, and a wall in column 4 with a locked door."""
+
+    observation_space = gym.spaces.MultiDiscrete([5, 9, 2])
     action_space = gym.spaces.Discrete(len(MOVES))
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.state = (2, 1, 0)
-        return STATES.index(self.state), {}
+        return np.array(self.state), {}
 
     def step(self, action):
         row, column, has_key = self.state
         down, right = MOVES[action]
         place = (row + down, column + right)
-        if place == KEY:
-            has_key = 1
-
-        # Where there is no such state, there is a wall.
-        next_state = (*place, has_key)
-        if next_state in STATES:
-            self.state = next_state
-        return STATES.index(self.state), 0.0, False, False, {}
+        is_inside = 0 <= place[0] < 5 and 0 <= place[1] < 9
+        is_open = place[1] != DOOR[1] or (place == DOOR and has_key)
+        if is_inside and is_open:
+            self.state = (*place, int(has_key or place == KEY))
+        return np.array(self.state), 0.0, False, False, {}
 
 
-# For the picture, the map with the key stands to the right of the other one.
-coords = [(row, column + 6 * has_key) for row, column, has_key in STATES]
 mdp = eo.from_env(KeyAndDoor())
-mdp = replace(mdp, coords=coords, name="key and door")
 options = eo.discover(mdp, n_options=4)
 print(mdp, options[:2], sep="\n\n")
 
