@@ -183,3 +183,20 @@ def test_spectrum_of_features_and_ritz_values_are_those_of_tica(rng):
 def test_incidence_of_bad_input_raises(call, word):
     with pytest.raises(ValueError, match=word):
         call()
+
+
+def test_rounding_errors_make_no_difference_new() -> None:
+    """Steps against a wall and equal steps are so, too, up to a millionth."""
+    rng = np.random.default_rng(0)
+    phi = rng.integers(0, 8, (400, 3)) * np.array([0.1, 25.0, 1e-9])
+    phi_next = phi.copy()
+    phi_next[::2] += np.array([0.1, 0.0, 1e-9])
+    exact = Incidence()
+    exact.add(phi, phi_next)
+    assert len(exact) == 1
+
+    noisy = Incidence()
+    for noise in rng.uniform(-1e-13, 1e-13, (5, *phi.shape)):
+        noisy.add(phi * (1 + noise), phi_next * (1 - noise))
+    assert len(noisy) == 1
+    np.testing.assert_allclose(noisy.rows.toarray(), exact.rows.toarray(), atol=1e-10)

@@ -35,7 +35,15 @@ class Incidence:
     """Rows of an incidence matrix, from one batch of transitions after the other.
 
     Each difference of features is one row (Section 5.2), however often it occurs.
-    Transitions that change no feature have no row.
+    Transitions that change no feature have no row. Differences are equal if they are
+    so up to `grain` times the size of each feature: otherwise rounding errors, which
+    depend on the machine, would decide how often a step against a wall, or a turn on
+    the spot, counts.
+
+    Parameters
+    ----------
+    grain : float, default=2**-20
+        About a millionth.
 
     Examples
     --------
@@ -48,7 +56,9 @@ class Incidence:
     [[1.0, 0.0]]
     """
 
-    def __init__(self) -> None:
+    def __init__(self, grain: float = 2.0**-20) -> None:
+        self._grain = grain
+        self._scale: FloatArray | None = None
         self._blocks: list[csr_array] = []
         self._digests: set[bytes] = set()
 
@@ -76,13 +86,39 @@ class Incidence:
             Which transitions were new.
         """
         difference = _subtract_features(phi_next, phi)
+        compared = difference
+        if phi.dtype.kind == "f" and phi.shape[0]:
+            self._measure_scale(phi)
+            compared = self._round(difference)
         is_new = np.zeros(difference.shape[0], dtype=np.bool_)
-        for row, digest in enumerate(_compute_digests(difference)):
+        for row, digest in enumerate(_compute_digests(compared)):
             if digest is not None and digest not in self._digests:
                 self._digests.add(digest)
                 is_new[row] = True
         self._blocks.append(difference[is_new])
         return is_new
+
+    def _measure_scale(self, phi: Any) -> None:
+        """Set the size of each feature that had none: a power of 2 near its largest."""
+        largest = abs(phi).max(axis=0)
+        if issparse(largest):
+            largest = largest.toarray()
+        largest = np.asarray(largest, dtype=np.float64).ravel()
+        # 0.67 to 1.33 becomes 1: rounding errors do not decide about 0.5 or 1.
+        size = 2.0 ** np.floor(np.log2(1.5 * np.where(largest > 0, largest, 1.0)))
+        size = np.where(largest > 0, size, 0.0)
+        if self._scale is None:
+            self._scale = size
+        self._scale = np.where(self._scale > 0, self._scale, size)
+
+    def _round(self, difference: csr_array) -> csr_array:
+        """Differences in units of the grain, without those that are rounding errors."""
+        assert self._scale is not None
+        units = self._grain * np.where(self._scale > 0, self._scale, 1.0)
+        rounded = difference.copy()
+        rounded.data = np.round(difference.data / units[difference.indices])
+        rounded.eliminate_zeros()
+        return rounded
 
 
 def _subtract_features(phi_next: Any, phi: Any) -> csr_array:
