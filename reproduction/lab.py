@@ -202,12 +202,13 @@ def source_version(module: str) -> str:
     """Hash of the sources that decide a result.
 
     They are the library without its pages and plots, what experiments share (`runs`),
-    the authors' basis, and the module of the function.
+    the authors' basis, the module of the function, and the stored results beside it.
     """
     here = Path(__file__).parent
     shared = [*sorted(here.glob("runs/*.py")), here / "authors" / "basis.csv"]
     own = Path(str(sys.modules[module].__file__))
-    return hash_files([*list_library_files(), *shared, own])
+    stored = sorted(own.parent.glob("results/*.csv*"))
+    return hash_files([*list_library_files(), *shared, own, *stored])
 
 
 def list_library_files() -> list[Path]:

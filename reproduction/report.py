@@ -343,6 +343,7 @@ def _hash_shared_sources() -> str:
         *own,
         *HERE.glob("runs/*.py"),
         *HERE.glob("atari/*.py"),
+        *HERE.glob("atari/results/*.csv*"),
         *HERE.glob("authors/*.csv"),
     ]
     return hash_files([*list_library_files(), *sorted(shared)])

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from html.parser import HTMLParser
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -124,6 +125,23 @@ def test_lab_other_source_is_another_job(tmp_path, calls, monkeypatch):
     monkeypatch.setattr(laboratory, "source_version", lambda module: "edited")
     lab.pmap(add, [{"a": 1}])
     assert calls() == ["1", "1"]
+
+
+def test_lab_other_stored_results_are_another_source(tmp_path, monkeypatch):
+    """Games are judged from tables beside the module that reads them."""
+    module = ModuleType("reader")
+    module.__file__ = str(tmp_path / "reader.py")
+    (tmp_path / "reader.py").touch()
+    monkeypatch.setitem(sys.modules, "reader", module)
+    stored = tmp_path / "results" / "game.csv.gz"
+    stored.parent.mkdir()
+
+    versions = set()
+    for content in (b"one", b"two"):
+        stored.write_bytes(content)
+        laboratory.source_version.cache_clear()
+        versions.add(laboratory.source_version("reader"))
+    assert len(versions) == 2
 
 
 # Folders and commands
