@@ -15,6 +15,7 @@ import pytest
 from scipy.sparse import coo_array
 
 import eigenoptions as eo
+from eigenoptions.discovery.hierarchy import mdp_with_options
 from eigenoptions.features import Fourier, Raw
 from eigenoptions.options.walks import walk
 from eigenoptions.spectra.incidence import feature_spectrum, incidence
@@ -144,6 +145,30 @@ def make_wide_data(n_features: int) -> eo.Transitions:
     return eo.Transitions.of((obs[:-1], [0, 1], obs[1:]))
 
 
+def discover_walls(line: eo.MDP) -> eo.OptionSet:
+    """To the right end, from everywhere: 5 billion passages."""
+    policy = np.ones((1, line.n_states), dtype=np.int8)
+    policy[0, -1] = eo.TERMINATE
+    return eo.OptionSet(line, policy)
+
+
+def make_slippery_line(n_states: int) -> tuple[eo.MDP, eo.OptionSet]:
+    """To the right end, where each step may fail."""
+    state = np.arange(n_states)
+    right = np.minimum(state + 1, n_states - 1)
+    log = (np.tile(state, 2), np.zeros(2 * n_states, int), np.append(state, right))
+    mdp = eo.MDP.from_transitions(log)
+    policy = np.zeros((1, n_states), dtype=np.int8)
+    policy[0, -1] = eo.TERMINATE
+    return mdp, eo.OptionSet(mdp, policy)
+
+
+def make_huge_matrix() -> coo_array:
+    """One edge between nodes whose numbers are far apart."""
+    n = 10**9
+    return coo_array(([1.0], ([0], [n - 1])), shape=(n, n))
+
+
 def make_commuting_planner(n_states: int) -> eo.Planner:
     state = np.arange(n_states - 1)
     obs = np.concatenate([state, state + 1])
@@ -181,7 +206,11 @@ def make_commuting_planner(n_states: int) -> eo.Planner:
         (lambda line: eo.discover(make_wheel(30_000), 2, "diffusion"), "GB"),
         (lambda line: eo.discover(make_wheel(30_000), 2, "bottleneck"), "GB"),
         (lambda line: feature_spectrum(make_wide_data(30_000), Raw(), 4), "GB"),
-        (lambda line: make_commuting_planner(30_000).potential(0), "20,000"),
+        (lambda line: make_commuting_planner(9_000).potential(0), "8,000"),
+        (lambda line: mdp_with_options(line, discover_walls(line)), "GB"),
+        (lambda line: mdp_with_options(*make_slippery_line(60_000)), "GB"),
+        (lambda line: eo.from_graph(make_huge_matrix()), "GB"),
+        (lambda line: eo.spectrum(make_huge_matrix(), 2), "GB"),
     ],
 )
 def test_what_does_not_fit_into_memory_is_refused_before_it_is_tried(call, word):

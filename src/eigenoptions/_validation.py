@@ -214,6 +214,9 @@ def check_csr(name: str, matrix: Any, nonnegative: bool = False) -> csr_array:
     if checked.ndim != 2:
         raise ValueError(f"{name} must have two dimensions, got shape {checked.shape}")
     _check_indices(name, checked)
+    n_rows = checked.shape[0]
+    remedy = "number rows and columns without gaps"
+    check_memory(f"{name} of {n_rows:,} rows", 40.0 * n_rows, remedy)
 
     result = csr_array(checked, dtype=np.float64, copy=True)
     result.sum_duplicates()

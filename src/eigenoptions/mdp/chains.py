@@ -15,6 +15,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 
 from eigenoptions._types import BoolArray, FloatArray, IntegerArray
+from eigenoptions._validation import check_memory
 from eigenoptions.mdp.graphs import reachable
 from eigenoptions.mdp.table import MDP
 
@@ -217,23 +218,44 @@ def _sum_powers(matrix: csr_array, n_powers: int) -> tuple[csr_array, csr_array]
     The product ``(I + X) (I + X^2) (I + X^4) ...`` has twice as many powers with each
     factor. The next power is zero if the sum is that of all powers.
     """
-    total = eye_array(matrix.shape[0], format="csr")
+    # Rows of X have one entry at most, and so have those of its powers. How many
+    # entries the sum has is known before it is computed.
+    factors = []
     power = matrix
+    n_entries = np.ones(matrix.shape[0])
     for _ in range(n_powers.bit_length()):
-        total = total + total @ power
+        factors.append(power)
+        n_entries += (power != 0) @ n_entries
         power = power @ power
+    _check_visits(np.minimum(n_entries, n_powers).sum())
+
+    total = eye_array(matrix.shape[0], format="csr")
+    for factor in factors:
+        total = total + total @ factor
     return total, power
 
 
 def _invert_blocks(matrix: csr_array, n_blocks: int) -> csr_array:
     """Return the inverse of a matrix with square blocks of one size on its diagonal."""
     size = matrix.shape[0] // n_blocks
-    inverses = []
+    inverses: list[csr_array] = []
     for i in range(n_blocks):
+        n_entries = sum(inverse.nnz for inverse in inverses) + size**2
+        _check_visits(n_entries)
         block = slice(i * size, (i + 1) * size)
         inverse = splu(csc_array(matrix[block, block])).solve(np.eye(size))
         inverses.append(csr_array(inverse))
     return block_diag(inverses, format="csr")
+
+
+def _check_visits(n_entries: float) -> None:
+    """Raise ValueError if expected visits of options do not fit into memory."""
+    # An index and a number, and a copy of both.
+    check_memory(
+        "where options pass",
+        24 * n_entries,
+        "take fewer or shorter options, or diffusion_estimate, which samples",
+    )
 
 
 def _fold_columns(matrix: csr_array, n_columns: int) -> csr_array:

@@ -17,6 +17,7 @@ from eigenoptions._validation import (
     check_choice,
     check_csr,
     check_int,
+    check_memory,
     check_state,
     check_type,
     show_value,
@@ -214,7 +215,9 @@ def _read_graph(source: Any, directed: bool | None, length: str | bool) -> _Grap
     """Nodes and weights of a graph of any kind."""
     if issparse(source):
         weights = source
-        nodes: list[Hashable] = list(range(source.shape[0]))
+        n_nodes = source.shape[0]
+        check_memory(f"{n_nodes:,} nodes", 100 * n_nodes, "number them without gaps")
+        nodes: list[Hashable] = list(range(n_nodes))
         if directed is None:
             directed = True
         if isinstance(length, str):

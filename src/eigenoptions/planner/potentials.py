@@ -121,10 +121,11 @@ class Potentials:
         The Laplacian is singular: a constant is added in each component.
         """
         n_states = self._mdp.n_states
-        if n_states > 20_000:
+        if n_states > 8_000:
+            # Half a minute of work, and 2.6 GB for five matrices.
             raise ValueError(
-                f"potential='commute' inverts a full matrix, at most 20,000 states, "
-                f"got {n_states}: take 'hitting'"
+                f"potential='commute' inverts a full matrix, at most 8,000 states, "
+                f"got {n_states:,}: take 'hitting'"
             )
         W = graph(self._mdp).toarray()
         degree = W.sum(axis=1)
