@@ -80,28 +80,23 @@ def _round(number: float) -> str:
 
 
 def tabulate_vectors() -> str:
-    """Options of cells and fitted options, by task."""
+    """Options of cells and fitted options, by task: means and ranges of the logs."""
     runs = read_table("vector_options")
     rows = []
     for task, kinds in runs.groupby("task", sort=False):
         row = [str(task)]
         for kind in ("cells", "fitted"):
             logs = kinds[kinds.options == kind]
-            row += [_describe_seen(logs), f"{logs.longest.max()}"]
+            n_used = int((logs.option_chance > 0).sum())
+            seen = f"{logs.seen.mean():.2f} ({_describe_range(logs.seen, '{:.2f}')})"
+            if n_used == 0:
+                seen = "not used"
+            elif n_used < len(logs):
+                seen += f", used in {n_used} of {len(logs)}"
+            row += [seen, str(logs.longest.max())]
         rows.append(row)
     head = ["task", "cells: seen", "longest", "fitted: seen", "longest"]
     return make_table(head, rows)
-
-
-def _describe_seen(logs: pd.DataFrame) -> str:
-    """What walks see by the logs whose options are used, and how many these are."""
-    used = logs[logs.option_chance > 0]
-    if used.empty:
-        return "not used"
-    text = _describe_range(used.seen, "{:.2f}")
-    if len(used) < len(logs):
-        text += f" (used in {len(used)} of {len(logs)})"
-    return text
 
 
 def tabulate_pixel_rooms() -> str:
