@@ -11,7 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import eigenoptions as eo
-from eigenoptions.learning import UPDATES, LearningRecord, q_learning
+from eigenoptions.learning import (
+    UPDATES,
+    LearningRecord,
+    _make_seed_sequence,
+    q_learning,
+)
 from eigenoptions.options.tuning import tune_exploration
 from tests import reference
 from tests.tables import make_options, make_slippery
@@ -560,3 +565,21 @@ def test_auto_that_takes_no_options_warns(caplog: pytest.LogCaptureFixture) -> N
     )
     assert record.settings["option_chance"] == 0
     assert "option_chance" in caplog.text
+
+
+# What is counted and drawn before a run
+
+
+def test_values_of_all_runs_are_counted_before_they_are_allocated():
+    """6,000 tables of 100,000 states and two actions: 9.6 GB, two episodes aside."""
+    state = np.arange(100_000)
+    successors = np.stack([np.maximum(state - 1, 0), np.minimum(state + 1, 99_999)], 1)
+    line = eo.MDP.from_successors(successors, start=0)
+    with pytest.raises(ValueError, match="GB"):
+        eo.q_learning(line, goal=9, runs=6_000, episodes=2, max_steps=1)
+
+
+def test_a_generator_gives_seeds_of_all_sizes():
+    entropy = _make_seed_sequence(np.random.default_rng(0)).entropy
+    assert len(entropy) == 4
+    assert 2**28 < max(entropy) < 2**32
