@@ -33,7 +33,6 @@ EXAMPLES = {
     "explore.svg": "explore",
     "four-rooms.svg": "four_rooms",
     "hall.svg": "hall",
-    "methods/reward-aware.svg": "reward_aware",
     "option-chance.svg": "option_chance",
     "own-environment.svg": "own_environment",
     "pixels.png": "pixels",
@@ -93,6 +92,23 @@ def draw_method(method: str, n_options: int | None, picture: Path) -> None:
         unused = np.setdiff1d(np.flatnonzero(option.policy < 0), entered)
         for row, column in mdp.coords[unused]:
             ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, color="white"))
+    eo.plots.save_figure(figure, picture)
+
+
+def draw_reward_aware(picture: Path) -> None:
+    """Draw the first four options of the example with a costly room, in orange."""
+    from matplotlib.patches import Rectangle
+
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        variables = runpy.run_path(str(ROOT / "examples" / "reward_aware.py"))
+    # The options of the last method.
+    options = variables["options"][:4]
+    costly_cells = options.mdp.coords[variables["is_costly"]]
+    figure = eo.plots.plot_options(options)
+    for ax in figure.axes:
+        for row, column in costly_cells:
+            corner = (column - 0.5, row - 0.5)
+            ax.add_patch(Rectangle(corner, 1, 1, color="tab:orange", alpha=0.4, lw=0))
     eo.plots.save_figure(figure, picture)
 
 
@@ -175,6 +191,7 @@ def draw_studio(picture: Path) -> None:
 
 HERE: dict[str, Callable[[Path], None]] = {
     "agents.svg": draw_agents,
+    "methods/reward-aware.svg": draw_reward_aware,
     "sfa.svg": draw_slow_features,
     "studio.png": draw_studio,
     **{

@@ -22,7 +22,7 @@ is_costly = (row > 6) & (row < 12) & (column > 6) & (column < 12)
 reward = np.where(is_costly, -20.0, -1.0)
 costly = replace(rooms, reward=reward, goal=None)
 
-figure, axes = plt.subplots(1, 5, figsize=(9, 2.2), layout="constrained")
+figure, axes = plt.subplots(1, 5, figsize=(9, 2.4), layout="constrained")
 eo.plots.draw_values(axes[0], rooms, -reward, signed=False)
 axes[0].set_title("cost per step")
 
@@ -42,5 +42,5 @@ for method, two_axes in axes_of_methods.items():
 
     for ax, option in zip(two_axes, options[1:3], strict=True):
         eo.plots.draw_policy(ax, rooms, option.policy)
-        ax.set_title(f"{method} {option.label}")
+        ax.set_title(f"{method}\n{option.label}")
 eo.plots.save_figure(figure, "reward-aware.svg")
