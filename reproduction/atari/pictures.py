@@ -200,15 +200,22 @@ def draw_arrivals(ax: Axes, curves: pd.DataFrame) -> None:
 
     Where the curves are flat, longer roll-outs would say the same.
     """
-    curves = curves[curves.kind.isin(["singular", "random"])]
-    names = {"paper": "", WHOLE_GAMES: ", until the game is over"}
-    for variant, suffix in names.items():
-        part = curves[curves.variant == variant]
-        for kind, table in part.groupby("kind", sort=False):
-            shares = table.groupby("frames").arrives.mean()
-            ax.plot(shares.index, shares, label=f"{kind}{suffix}", marker=".")
+    colors = {"singular": "C0", "random": "C1"}
+    styles = {"paper": "-", WHOLE_GAMES: "--"}
+    for variant, style in styles.items():
+        for kind, color in colors.items():
+            is_shown = (curves.variant == variant) & (curves.kind == kind)
+            shares = curves[is_shown].groupby("frames").arrives.mean()
+            # Dashed lines have one name together.
+            label = kind if variant == "paper" else ""
+            ax.plot(shares.index, shares, style, color=color, label=label, marker=".")
+
+    if (curves.variant == WHOLE_GAMES).any():
+        ax.plot([], [], "k--", label="until the game is over")
+        # Whole games are ten times as long.
+        ax.set_xscale("log")
     ax.set(xlabel="frames", ylabel="options that have arrived", ylim=(0, None))
-    ax.legend()
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22))
 
 
 def get_screen(highlights: pd.DataFrame, game: str, start: int) -> Bytes:
