@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from threadpoolctl import ThreadpoolController
-
 from eigenoptions._validation import explain_extra
 
 __all__ = ["Module", "Tensor", "torch", "use_one_core", "use_one_thread"]
@@ -59,6 +57,13 @@ def use_one_core() -> Iterator[None]:
 @cache
 def _get_controller() -> Any:
     """What knows the BLAS libraries of this process, found once."""
+    try:
+        from threadpoolctl import ThreadpoolController
+    except ImportError as missing:
+        raise ImportError(
+            f"eigenoptions.deep needs {missing.name}: {explain_extra('deep')}",
+            name=missing.name,
+        ) from None
     return ThreadpoolController()
 
 
