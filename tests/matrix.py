@@ -30,10 +30,11 @@ TABLE = ROOT / "out" / "matrix.md"
 # Variables that begin like this change what is in effect: only those of a setting stay.
 PREFIXES = ("MKL_", "NPY_", "NUMBA_", "OMP_", "OPENBLAS_", "PYTHONPATH")
 
-DEVELOPMENT = (
-    "--constraint=constraints.txt",
-    "--editable=.[dev]",
-    "--requirement=reproduction/requirements.txt",
+# What the tests import, with nothing that has no build for newer Pythons.
+PACKAGES = (
+    *("--constraint=constraints.txt", "--editable=.[atari,deep,ray,sb3]"),
+    *("minigrid", "networkx", "pandas", "jinja2", "deeptime"),
+    *("pytest", "pytest-xdist", "hypothesis", "playwright"),
 )
 # Where no build of torch can be had, there is nothing that needs it either.
 WITHOUT_TORCH = (
@@ -41,25 +42,20 @@ WITHOUT_TORCH = (
     *("minigrid", "networkx", "pandas", "jinja2", "threadpoolctl"),
     *("pytest", "pytest-xdist", "hypothesis", "playwright"),
 )
-OLDEST = (
-    *("--constraint=tests/oldest.txt", "--constraint=constraints.txt"),
-    "--editable=.[atari,deep,ray,sb3]",
-    *("minigrid", "networkx", "pandas", "jinja2", "deeptime"),
-    *("pytest", "pytest-xdist", "hypothesis", "playwright"),
-)
+OLDEST = ("--constraint=tests/oldest.txt", *PACKAGES)
 # The oldest Stable-Baselines3 needs a newer torch than `deep` does.
 OLDEST_TORCH = (
     *("--constraint=tests/oldest.txt", "--editable=.[deep]", "torch==2.4.0"),
     *("networkx", "pandas", "deeptime", "pytest", "pytest-xdist", "hypothesis"),
 )
 
-# Files of tests that belong to the development environment: types and pages do not
-# depend on the setting, and `oracles` compares with packages that need newer versions.
-FOR_DEVELOPERS = ("tests/test_types.py", "tests/test_docs.py")
+# Tests of what only the development environment has: mypy, Sphinx, and packages whose
+# answers are compared with ours.
+FOR_DEVELOPERS = ("tests/test_types.py", "tests/test_docs.py", "tests/test_oracles.py")
 NEED_TORCH = (
     *("tests/test_deep.py", "tests/test_deep_arena.py", "tests/test_incidence.py"),
-    *("tests/test_oracles.py", "tests/test_parallel.py", "tests/test_sb3.py"),
-    *("tests/test_transitions.py", "src/eigenoptions/agents", "src/eigenoptions/deep"),
+    *("tests/test_parallel.py", "tests/test_sb3.py", "tests/test_transitions.py"),
+    *("src/eigenoptions/agents", "src/eigenoptions/deep"),
 )
 
 # What is in effect in a process, as JSON. The product ends the process where the CPU
@@ -127,7 +123,7 @@ def list_settings() -> list[Setting]:
             "oldest versions",
             folder=".venv-oldest",
             requirements=OLDEST,
-            without=(*FOR_DEVELOPERS, "tests/test_oracles.py"),
+            without=FOR_DEVELOPERS,
         ),
         Setting(
             "oldest torch",
@@ -143,7 +139,7 @@ def make_setting_of_python(version: str) -> Setting:
     return Setting(
         f"Python {version}",
         folder=f".venv-{version}",
-        requirements=DEVELOPMENT,
+        requirements=PACKAGES,
         python=version,
         without=FOR_DEVELOPERS,
     )
@@ -193,7 +189,7 @@ def make_environment(setting: Setting) -> str:
     missing = ""
     if not install(folder, setting.requirements):
         missing = "these versions"
-        if setting.requirements is DEVELOPMENT and install(folder, WITHOUT_TORCH):
+        if setting.requirements is PACKAGES and install(folder, WITHOUT_TORCH):
             missing = "torch"
     if missing != "these versions":
         stamp.write_text(missing)
