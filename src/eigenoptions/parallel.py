@@ -27,7 +27,7 @@ from warnings import catch_warnings
 from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
 from eigenoptions._validation import check_choice, check_int, explain_extra
 
-__all__ = ["using", "run_jobs"]
+__all__ = ["using", "run_jobs", "use_one_blas_thread"]
 
 _Result = TypeVar("_Result")
 
@@ -331,3 +331,20 @@ ENGINES: dict[str, _Engine] = {
     "processes": _run_in_processes,
     "ray": _run_on_ray,
 }
+
+
+@contextmanager
+def use_one_blas_thread() -> Iterator[None]:
+    """Restrict the linear algebra of NumPy and SciPy to one thread, if possible.
+
+    Small matrices gain nothing from several, and threads that wait for a core that
+    other processes use wait for long. It is possible where threadpoolctl is installed;
+    elsewhere the block only takes longer.
+    """
+    try:
+        from threadpoolctl import ThreadpoolController
+    except ImportError:
+        yield
+        return
+    with ThreadpoolController().limit(limits=1, user_api="blas"):
+        yield

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from threadpoolctl import ThreadpoolController
 
+from eigenoptions import parallel
 from eigenoptions._types import FeatureFunction, FloatArray, IndexArray
 from eigenoptions._validation import check_choice, check_int, check_settings
 from eigenoptions.data import ColumnReport, Transitions, check_columns
@@ -55,8 +55,9 @@ class _FeaturePurposes:
 def discover_features(samples: Samples, request: Request) -> LinearOptionSet:
     """Eigenoptions of samples in a feature space (Section 5.2).
 
-    It computes with one thread: the matrices are small, and threads that wait for a
-    core that others use take seven times as long.
+    It computes with one thread where threadpoolctl is installed (`deep` needs it): the
+    matrices are small, and threads that wait for a core that others use take seven
+    times as long.
 
     The settings of `request` are these.
 
@@ -91,7 +92,7 @@ def discover_features(samples: Samples, request: Request) -> LinearOptionSet:
     The discount of the options' purposes is 0.99 by default, and 0.9 for trained
     features.
     """
-    with ThreadpoolController().limit(limits=1, user_api="blas"):
+    with parallel.use_one_blas_thread():
         return _discover(samples, request)
 
 
