@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from eigenoptions import parallel
 from eigenoptions._types import FeatureFunction, FloatArray, IndexArray
 from eigenoptions._validation import check_choice, check_int, check_settings
 from eigenoptions.data import ColumnReport, Transitions, check_columns
@@ -31,6 +30,7 @@ from eigenoptions.features import (
 from eigenoptions.options import Purpose, eigenpurposes
 from eigenoptions.options.fitting import fit
 from eigenoptions.options.linear import LinearOptionSet
+from eigenoptions.parallel import use_one_blas_thread
 from eigenoptions.spectra.incidence import incidence_spectrum, measure_changes
 
 # Settings of the fit, and what decides between ways to follow a purpose in features.
@@ -92,7 +92,7 @@ def discover_features(samples: Samples, request: Request) -> LinearOptionSet:
     The discount of the options' purposes is 0.99 by default, and 0.9 for trained
     features.
     """
-    with parallel.use_one_blas_thread():
+    with use_one_blas_thread():
         return _discover(samples, request)
 
 
