@@ -689,3 +689,15 @@ def test_diffusion_estimate_bad_setting_is_named(i_maze, setting):
 def test_best_option_chance_without_options_is_refused(i_maze):
     with pytest.raises(ValueError, match="no options"):
         best_option_chance(i_maze, None)
+
+
+def test_search_of_the_chance_tells_a_progress_that_is_about_right(i_maze):
+    calls = []
+    options = eo.discover(i_maze, 4)
+    best_option_chance(
+        i_maze, options, progress=lambda done, total: calls.append((done, total))
+    )
+    # It ends early where the curve is simple, but not before a quarter of the work.
+    last, total = calls[-2]
+    assert total / 4 < last < total
+    assert calls[-1] == (total, total)
