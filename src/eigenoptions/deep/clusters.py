@@ -19,6 +19,7 @@ from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._ties import find_first_maximum
 from eigenoptions._types import FloatArray, IndexArray
+from eigenoptions._validation import check_csr
 from eigenoptions.deep.backend import Module, use_one_core
 from eigenoptions.deep.dataset import Dataset
 from eigenoptions.deep.encoder import Encoder
@@ -229,6 +230,8 @@ def _find_lasting(data: Dataset, states: IndexArray, n_clusters: int) -> IndexAr
     moves = csr_array(
         (np.ones(len(before)), (before, after)), shape=(n_clusters, n_clusters)
     )
+    # With indices of 64 bits, the search of SciPy 1.13 does not end.
+    moves = check_csr("moves", moves)
     _, component = connected_components(moves, connection="strong")
     is_lasting = component == np.bincount(component).argmax()
     # Where an episode truly ends, nothing is left.
