@@ -163,7 +163,8 @@ def test_collect_reports_progress() -> None:
     assert len(batch) == 5050
     assert batch.obs.dtype == np.float32
     assert calls[-1] == (5050, 5050)
-    assert len(calls) >= 5
+    # One call for about a thousand steps, and the last one.
+    assert 5 <= len(calls) <= 7
     assert calls == sorted(calls)
 
 
@@ -205,6 +206,9 @@ def test_collect_closes_what_it_made() -> None:
     env = Closing(gym.make("CartPole-v1"))
     collect(env, 20)
     assert env not in closed
+    envs = SyncVectorEnv([lambda: gym.make("CartPole-v1")] * 2)
+    collect(envs, 20)
+    assert not envs.closed
 
 
 @pytest.mark.parametrize(

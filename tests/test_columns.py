@@ -325,3 +325,22 @@ def test_options_of_features_warn_of_a_battery_and_leave_it_out(
     other[:, 4] = 0.123
     np.testing.assert_array_equal(options.actions(data.obs), options.actions(other))
     assert options.features.columns == (0, 1, 2, 3)
+
+
+def test_what_never_changes_within_a_trajectory_is_exogenous() -> None:
+    rng = np.random.default_rng(0)
+    action = rng.integers(2, size=(20, 100))
+    place = np.cumsum(2.0 * action - 1.0, axis=1)
+    before = np.concatenate([np.zeros((20, 1)), place[:, :-1]], axis=1)
+    layout = np.repeat(rng.normal(size=(20, 1)), 100, axis=1)
+    is_last = np.zeros((20, 100), dtype=bool)
+    is_last[:, -1] = True
+    data = {
+        "obs": np.stack([before, layout], axis=-1).reshape(-1, 2),
+        "action": action.ravel(),
+        "next_obs": np.stack([place, layout], axis=-1).reshape(-1, 2),
+        "terminated": is_last.ravel(),
+    }
+    _, column = eo.check_columns(data).columns
+    assert column.kind == "exogenous"
+    assert "never changes" in column.reason

@@ -859,3 +859,11 @@ def test_an_unresolved_function_names_the_argument(
     drifting = np.cumsum(np.random.default_rng(0).normal(size=(2_001, 2)), axis=0)
     learn(link_up(drifting), 10, steps=1)
     assert "seconds=" in caplog.text
+
+
+def test_discovery_names_unresolved_functions_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    drifting = np.cumsum(np.random.default_rng(0).normal(size=(2_001, 2)), axis=0)
+    eo.discover(link_up(drifting), 4, features="deep", training_steps=1)
+    assert sum("resolved" in record.message for record in caplog.records) == 1

@@ -299,6 +299,39 @@ def test_observations_that_never_repeat_are_refused() -> None:
     assert len(found.seen) == 8
 
 
+class Tree(gym.Env[Any, Any]):
+    """An endless tree: every action leads to a new place, the first one nowhere."""
+
+    observation_space = Box(0, 2**31, (1,), np.int64)
+    action_space = Discrete(60)
+
+    def __init__(self) -> None:
+        self.children: dict[tuple[int, int], int] = {}
+        self.place = 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.place = 0
+        return np.array([0]), {}
+
+    def step(self, action: int) -> Any:
+        if action > 0:
+            number = len(self.children) + 1
+            self.place = self.children.setdefault((self.place, action), number)
+        return np.array([self.place]), 0.0, False, False, {}
+
+
+def test_large_environments_are_told_from_states_that_never_repeat() -> None:
+    found = eo.explore(Tree(), 1500)
+    assert len(found.seen) > 0.95 * 1500
+
+
+def test_states_that_are_observed_by_number_need_no_recognition() -> None:
+    assert eo.explore(FOUR_ROOMS, 50).mdp.recognition is None
+    counted = eo.explore(FOUR_ROOMS, 50, key=lambda env, obs: int(obs) + 1)
+    assert counted.mdp.recognition is not None
+
+
 @pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
 def test_nothing_is_lost_by_an_exception(error: type[BaseException]) -> None:
     env = Fails(at=120, error=error)

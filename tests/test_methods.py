@@ -335,6 +335,21 @@ def test_neo_purposes_are_eigenvectors_of_the_drained_laplacian(make):
     assert chosen[0].potential.argmax() in np.flatnonzero(visits == 0)
 
 
+def test_neo_takes_real_eigenvectors_by_their_number():
+    # A ring that is walked in one direction, with a place that was visited often.
+    ring = eo.MDP.from_successors([[1], [2], [3], [4], [0]])
+    visits = np.array([50, 1, 1, 1, 0])
+    L = np.eye(5) - np.roll(np.eye(5), 1, axis=1)
+    L += 0.5 * np.diag((visits / visits.max()) ** (1 / 64))
+    values = np.linalg.eigvals(L)
+    real = np.sort(values.real[np.abs(values.imag) < 1e-10])
+    assert len(real) < 5
+    neo = get_method("neo").function
+    found = neo(ring, None, np.random.default_rng(0), visits=visits)
+    assert_allclose([p.eigenvalue for p in found], real, atol=1e-9)
+    assert [p.index for p in found] == list(range(1, len(real) + 1))
+
+
 def test_neo_leads_away_from_the_start(four_rooms):
     visits = successor_representation(uniform_walk(four_rooms), 0.99)[four_rooms.start]
     stop = np.flatnonzero(discover(four_rooms, 1, "neo")[0].termination)

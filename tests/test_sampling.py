@@ -13,7 +13,10 @@ from scipy.linalg import subspace_angles
 
 import eigenoptions as eo
 from eigenoptions.data import Transitions
-from eigenoptions.discovery.feature_space import find_rare_transitions
+from eigenoptions.discovery.feature_space import (
+    _find_cell_bounds,
+    find_rare_transitions,
+)
 from eigenoptions.discovery.samples import read_samples
 from eigenoptions.features import Fourier, Tiles
 from eigenoptions.options.linear import LinearOptionSet
@@ -244,6 +247,14 @@ def test_discover_maps_each_observation_once(car: Transitions) -> None:
     assert rows[0] == 2 * len(car)
     assert len(rows) == 2
     assert rows[1] < len(car) / 4
+
+
+def test_cells_lie_between_the_bounds_of_the_features() -> None:
+    obs = np.array([[0.2], [0.8]])
+    low, high = _find_cell_bounds(obs, Fourier((0.0,), (1.0,)))
+    assert (*low, *high) == (0.0, 1.0)
+    low, high = _find_cell_bounds(obs, None)
+    assert (*low, *high) == (0.2, 0.8)
 
 
 def test_find_rare_transitions_keeps_few_of_each_cell_and_action() -> None:

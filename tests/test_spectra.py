@@ -21,7 +21,7 @@ from scipy.sparse import csr_array, csr_matrix, diags_array
 
 import eigenoptions as eo
 from eigenoptions.spectra.canonical import compute_canonical_basis, find_cluster_bounds
-from eigenoptions.spectra.eigensolver import MIN_SPARSE_STATES
+from eigenoptions.spectra.eigensolver import MIN_SPARSE_STATES, _count_below
 from tests import reference
 from tests.graphs import (
     complete,
@@ -531,3 +531,11 @@ def test_embedding_of_bad_input_raises():
         sp.embedding("diffusion", t=-1)
     with pytest.raises(ValueError, match="random-walk"):
         eo.spectrum(path(5), operator="successor").embedding()
+
+
+@pytest.mark.parametrize(("largest", "count"), [(3.0, 1), (1e17, None)])
+def test_pivots_count_unless_rounding_hides_their_sign(
+    largest: float, count: int | None
+) -> None:
+    L = csr_array(np.diag([0.0, 1.0, largest]))
+    assert _count_below(L, 0.0, 1.0) == count

@@ -360,6 +360,26 @@ def test_mask_of_the_environment_is_kept() -> None:
     assert envs.action_masks().dtype == np.bool_
 
 
+class Unmarked(gym.vector.VectorWrapper):
+    """Does not say for which environments the mask is."""
+
+    def reset(self, **settings: Any) -> Any:
+        obs, infos = self.env.reset(**settings)
+        del infos["_action_mask"]
+        return obs, infos
+
+
+def test_mask_without_a_mark_is_that_of_all_environments() -> None:
+    options = make_options(np.zeros((2, 500), dtype=int), 6)
+    envs = wrap(Unmarked(gym.make_vec("Taxi-v4", 3)), options)
+    _, infos = envs.reset(seed=0)
+    _, bare_infos = gym.make_vec("Taxi-v4", 3).reset(seed=0)
+    assert not bare_infos["action_mask"].all()
+    np.testing.assert_array_equal(
+        infos["action_mask"][:, :6], bare_infos["action_mask"]
+    )
+
+
 class Faulty(gym.vector.VectorWrapper):
     """Replaces one part of what a step returns."""
 
@@ -403,6 +423,8 @@ def test_wrong_argument_raises(options: eo.OptionSet) -> None:
     with pytest.raises(gym.error.ResetNeeded):
         envs.step(np.zeros(3, dtype=int))
     envs.reset(seed=0)
+    with pytest.raises(ValueError, match=r"0\.\.9"):
+        envs.step(np.array([0, 1, 10]))
     for actions in ([0, 1, 10], [0, -1, 0], [0.0, 1.0, 2.0], [0, 1]):
         with pytest.raises(ValueError, match="actions"):
             envs.step(np.array(actions))
