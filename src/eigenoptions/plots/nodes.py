@@ -12,6 +12,7 @@ from matplotlib.colors import Colormap
 from scipy.sparse.csgraph import dijkstra
 
 from eigenoptions._colors import PRINTED_WALL, RED, WHITE
+from eigenoptions._ties import find_first_maximum
 from eigenoptions._types import FloatArray, IntegerArray
 from eigenoptions.mdp import MDP, graph
 
@@ -64,8 +65,9 @@ def place_states(mdp: MDP) -> MDP:
         value = values[-1 - column]
         vector = vectors[:, -1 - column]
         if value > 1e-9:
-            # Which end is left is free.
-            sign = 1 if vector[np.abs(vector).argmax()] > 0 else -1
+            # Which end is left is free: rounding does not choose it.
+            largest = find_first_maximum(np.abs(vector))
+            sign = np.sign(vector[largest])
             positions[:, column] = sign * (vector @ products) / np.sqrt(value)
     return replace(mdp, positions=positions)
 
