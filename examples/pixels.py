@@ -46,32 +46,18 @@ def make_env() -> gym.Env:
     return gym.wrappers.TransformObservation(rooms, frames.__getitem__, space)
 
 
-def measure_share(option_chance: float | str, n_steps: int = 4_000) -> float:
-    """Share of time that random decisions spend in the second room."""
-    env = eo.OptionsWrapper(
-        make_env(), skills, option_chance=option_chance, record_steps=True
-    )
-    n_taken = 0
-    n_second = 0
-    env.reset(seed=env.action_space.seed(0))
-    while n_taken < n_steps:
-        obs, _, _, truncated, info = env.step(env.action_space.sample())
-        passed = [step.next_obs for step in info.get("steps", [])] or [obs]
-        n_taken += len(passed)
-        # The agent is the only thing that is red: look for it on the right.
-        for frame in passed:
-            n_second += (frame[:, 33:, 0] == 220).any()
-        if truncated:
-            env.reset()
-    return n_second / n_taken
-
-
 skills = eo.discover(
     make_env, 8, features="deep", steps=10_000, n_envs=16, training_steps=100
 )
-for option_chance in (0.0, "auto"):
-    share = measure_share(option_chance)
-    print(f"option chance {option_chance}: {share:.0%} in the second room")
+
+# Random decisions with and without options. The agent is the only thing that is
+# red: look for it on the right.
+for chance in (0.0, "auto"):
+    walk = eo.collect(
+        make_env, 4_000, policy=skills, option_chance=chance, rng=0
+    )
+    share = (walk.obs[:, :, 33:, 0] == 220).any(axis=(1, 2)).mean()
+    print(f"option chance {chance}: {share:.0%} in the second room")
 print(f"the chance that was tuned: {skills.exploration.option_chance}")
 
 figure = eo.plots.plot_options(skills[:6], frames)
