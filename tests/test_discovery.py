@@ -6,6 +6,7 @@ Eigenoptions are the same as their steps; methods may be one's own.
 from __future__ import annotations
 
 import logging
+from functools import partial
 from pathlib import Path
 
 import gymnasium as gym
@@ -17,7 +18,7 @@ from scipy.sparse.csgraph import connected_components
 
 import eigenoptions as eo
 from eigenoptions._registry import discovery_methods
-from eigenoptions.discovery import discover
+from eigenoptions.discovery import discover, sources
 from eigenoptions.discovery.method import discovery_method, get_method
 from eigenoptions.discovery.methods.bottleneck import find_rooms
 from eigenoptions.discovery.sources import read_environment
@@ -298,6 +299,14 @@ def test_discover_every_kind_of_source(tmp_path, four_rooms, caplog):
     assert car.labels == ("e2+", "e2-")
     ring = eo.from_graph([("a", "b"), ("b", "c"), ("c", "d"), ("d", "a")])
     assert discover(ring, 2).mdp.states == ("a", "b", "c", "d")
+
+
+def test_note_says_that_options_are_of_a_part(monkeypatch, caplog):
+    caplog.set_level(logging.INFO, "eigenoptions")
+    read_a_part = partial(read_environment, max_states=40)
+    monkeypatch.setattr(sources, "read_environment", read_a_part)
+    discover("minigrid:MiniGrid-Empty-6x6-v0", 2)
+    assert "from the part that was found" in caplog.text
 
 
 def test_options_of_an_environment_with_too_many_states_are_of_those_explored(

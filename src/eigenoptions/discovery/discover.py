@@ -185,11 +185,13 @@ def _describe(
     size = f"{len(options)} options"
     operator = about.get("operator")
     seed = read.request.seed or 0
-    has_layout = False
+    has_layout = is_partial = False
     if isinstance(options, OptionSet):
         size = f"{len(options)} options on {options.n_states:,} states"
         operator = operator or read.request.method.settings.get("operator")
-        has_layout = bool((options.mdp.recognition or {}).get("layout"))
+        recognition = options.mdp.recognition or {}
+        has_layout = bool(recognition.get("layout"))
+        is_partial = bool(recognition.get("partial"))
 
     if about.get("source") == "table":
         kind = "its own table"
@@ -198,6 +200,8 @@ def _describe(
     elif hasattr(read.data, "about"):
         kind = "what was explored"
         seed = read.data.about.seed
+    elif is_partial:
+        kind = "the part that was found"
     else:
         kind = "a search of its states"
     if has_layout:

@@ -231,12 +231,12 @@ def _warn_of_repeated(samples: Samples, n_visits: int = 20) -> None:
     n_different = len({row.tobytes() for row in np.ascontiguousarray(obs)})
     if n_different * n_visits <= len(obs):
         logger.warning(
-            "%s: the %d observations that were sampled are only %d different ones; "
+            "%s: the %s observations that were sampled are only %s different ones; "
             'discover(env, key="observation") makes a state of each, where cells '
             "put several together",
             samples.provenance["environment"],
-            len(obs),
-            n_different,
+            f"{len(obs):,}",
+            f"{n_different:,}",
         )
 
 
@@ -360,11 +360,11 @@ def _search_states(
     n_steps = max_states
     part = explore(env, n_steps, seed=seed, progress=progress).mdp
     logger.warning(
-        "%s has more than %d states: options are of the %d that explore found in %d "
+        "%s has more than %s states: options are of the %s that explore found in %s "
         "steps; found = explore(env, steps) and discover(found) take more",
         name,
-        max_states,
-        part.n_states,
-        n_steps,
+        f"{max_states:,}",
+        f"{part.n_states:,}",
+        f"{n_steps:,}",
     )
     return part
