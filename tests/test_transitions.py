@@ -469,6 +469,71 @@ def test_of_bad_vectors_raises_and_names_the_row(data: Any, complaint: str) -> N
     assert "\n" not in str(error.value)
 
 
+# Seven states in a row of steps, and rewards that could be states.
+PLACES = PLANE_RNG.integers(7, size=301)
+NUMBERED = list(
+    zip(
+        PLACES[:-1].tolist(),
+        PLANE_RNG.integers(2, size=300).tolist(),
+        PLACES[1:].tolist(),
+        strict=True,
+    )
+)
+IN_NO_ORDER = [NUMBERED[i] for i in PLANE_RNG.permutation(300)]
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [(s, a, int(n == 3), n, False) for s, a, n in NUMBERED],
+        [(s, a, n, int(n == 3), False) for s, a, n in NUMBERED],
+        [(s, a, n, 0.0, False) for s, a, n in IN_NO_ORDER],
+        [(s, a, 0, n, False) for s, a, n in IN_NO_ORDER],
+        [(s, a, n, -1, False) for s, a, n in IN_NO_ORDER],
+        [(s, a, 2 * n % 5, n) for s, a, n in NUMBERED],
+        [(s, a, n, 2 * n % 5) for s, a, n in NUMBERED],
+        [(s, a, 0.5, n) for s, a, n in IN_NO_ORDER],
+        [(s, a, n, 0.5) for s, a, n in IN_NO_ORDER],
+        [(s, n, a, 0, False, False, {}) for s, a, n in NUMBERED],
+        tuple(np.array(part) for part in zip(*NUMBERED, strict=True)),
+    ],
+)
+def test_rewards_between_numbered_states_are_told_from_states(steps: Any) -> None:
+    found = eo.Transitions.of(steps)
+    order = NUMBERED
+    if found.obs.tolist() != PLACES[:-1].tolist():
+        order = IN_NO_ORDER
+    assert found.obs.tolist() == [s for s, _, _ in order]
+    assert found.action.tolist() == [a for _, a, _ in order]
+    assert found.next_obs.tolist() == [n for _, _, n in order]
+    assert not found.terminated.any()
+
+
+@pytest.mark.parametrize(
+    ("data", "readings"),
+    [
+        (
+            [(s, a, int(n == 3), n, False) for s, a, n in IN_NO_ORDER],
+            r"reward, next_obs, terminated\) or \(obs, action, next_obs, reward",
+        ),
+        (
+            [(s, a, int(n == 3), n) for s, a, n in IN_NO_ORDER],
+            r"reward, next_obs\) or \(obs, action, next_obs, reward\)",
+        ),
+        ([(s, a, n, int(n == 3)) for s, a, n in NUMBERED], "the reward: .* go on"),
+        ((V[:-1], VA[:-1], V[1:], (VA[:-1] == 0) * 1.0), "the reward: .* go on"),
+        (((0, 1, 2), (2, 0, 1), (1, 1, 0)), "3 steps, or the 3 parts"),
+        ((V, VA[:-1], VR[:-1]), "an episode"),
+        ({"obs": V, "action": VA, "next_obs": VN, "dones": VR}, "True or False"),
+        ([[(V[0], 1), (V[1], 0)]] * 6, "episode"),
+    ],
+)
+def test_what_could_be_read_in_two_ways_is_asked_back(data: Any, readings: str) -> None:
+    with pytest.raises(ValueError, match=readings) as error:
+        eo.Transitions.of(data)
+    assert "\n" not in str(error.value)
+
+
 def test_vectors_that_could_be_a_batch_are_asked_back() -> None:
     """Three numbers as state and three as action: one step, or three."""
     entries = [(row.tolist(), row.tolist(), row.tolist()) for row in V]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from eigenoptions.data.episodes import pair_observations
+from eigenoptions.data.orders import order_five_parts, order_four_parts
 from eigenoptions.data.parts import (
     NAMES,
     Parts,
@@ -18,16 +19,16 @@ from eigenoptions.data.parts import (
 )
 
 
-def read_tuple(data: tuple[Any, ...]) -> Parts:
+def read_tuple(data: Sequence[Any]) -> Parts:
     """Parts of ``(obs, action, [reward,] next_obs, [terminated])``."""
+    if len(data) in (2, 3, 4, 5):
+        _check_no_episode(*data[:2])
     if len(data) == 3:
         return Parts(*data)
     if len(data) == 4:
-        obs, action, next_obs, terminated = data
-        return Parts(obs, action, next_obs, terminated)
+        return order_four_parts(data)
     if len(data) == 5:
-        obs, action, reward, next_obs, terminated = data
-        return Parts(obs, action, next_obs, terminated, reward)
+        return order_five_parts(data)
     if len(data) == 2:
         raise ValueError(
             "a tuple has arrays (obs, action, [reward,] next_obs, [terminated]), got 2 "
@@ -36,8 +37,20 @@ def read_tuple(data: tuple[Any, ...]) -> Parts:
         )
     raise ValueError(
         "a tuple has arrays (obs, action, [reward,] next_obs, [terminated]), "
-        f"got {len(data)} parts"
+        f"got {len(data)} parts: give a list of steps (obs, action, next_obs), or one "
+        "{'obs': ..., 'action': ...} for each episode"
     )
+
+
+def _check_no_episode(obs: Any, action: Any) -> None:
+    """Raise ValueError for the arrays of an episode, which need their names."""
+    if not hasattr(obs, "__len__") or not hasattr(action, "__len__"):
+        return
+    if len(obs) == len(action) + 1 and len(action) > 1:
+        raise ValueError(
+            f"{len(obs)} observations and {len(action)} actions are an episode: give "
+            "{'obs': ..., 'action': ...}, with 'reward' and 'terminated' if you like"
+        )
 
 
 def read_dict(data: Mapping[str, Any]) -> Parts:

@@ -104,7 +104,16 @@ def _convert_column(name: str, data: Any, dtype: DTypeLike) -> NDArray[Any]:
     column = convert_numbers(name, data)
     if column.size != len(column):
         raise ValueError(f"{name} must have shape (N,) or (N, 1), got {column.shape}")
-    return column.reshape(len(column)).astype(dtype)
+    column = column.reshape(len(column))
+    if dtype is np.bool_:
+        is_flag = (column == 0) | (column == 1)
+        if not is_flag.all():
+            row = int(np.argmin(is_flag))
+            raise ValueError(
+                f"{name} must be True or False (or 1 and 0), got {column[row]} in row "
+                f"{row}: give the reward its own name or place"
+            )
+    return column.astype(dtype)
 
 
 def mark_ends(data: Mapping[str, Any], n_rows: int) -> BoolArray:

@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 
 from eigenoptions.data.arrays import read_dict, read_tuple
+from eigenoptions.data.orders import follow_rows
 from eigenoptions.data.parts import Parts, find_part
-
-# Where a step of so many parts has a reward or an end: one number per step.
-_FLAGS = {4: 3, 5: 2, 6: 3, 7: 3}
 
 # Numbers of parts that a step may have.
 STEP_SIZES = (3, 4, 5, 6, 7)
@@ -28,55 +26,31 @@ def is_step(entry: Any, continuous: bool) -> bool:
     that there is are vectors, they could be either, and you are asked.
     """
     if isinstance(entry, Mapping):
-        flags = [find_part(entry, part) for part in ("reward", "terminated")]
-        flags += [find_part(entry, "truncated")]
-        known = [flag for flag in flags if flag is not None]
+        flags = [
+            find_part(entry, part) for part in ("reward", "terminated", "truncated")
+        ]
+        flags = [flag for flag in flags if flag is not None]
         obs = find_part(entry, "obs")
         action = find_part(entry, "action")
     elif isinstance(entry, tuple | list) and len(entry) in STEP_SIZES:
-        entry = _order_parts(entry)
-        known = [entry[_FLAGS[len(entry)]]] if len(entry) in _FLAGS else []
-        obs = entry[0]
-        action = entry[1]
+        obs, action, *others = entry
+        # One of more than three parts is a reward or an end.
+        flags = others if len(entry) > 3 else []
     else:
         return False
 
-    if known:
-        return np.ndim(known[0]) == 0
+    if flags:
+        return any(_is_single(flag) for flag in flags)
     if obs is None or action is None:
         return False
-    if _is_single(obs) or np.ndim(action) == 0:
+    if _is_single(obs) or _is_single(action):
         return True
     return _is_step_of_vectors(obs, action, continuous)
 
 
-def _order_parts(step: Sequence[Any]) -> Sequence[Any]:
-    """A step whose reward is on the other side of the next observation, as usual.
-
-    ``(s, a, s', r, done)`` and ``(s, a, r, s')`` are as common as the two orders of
-    `read_tuple`. Only if states are numbers, nothing but the place tells a state from a
-    reward.
-    """
-    if len(step) not in (4, 5) or not _is_like(step[0], step[0]):
-        return step
-    obs, action, third, fourth, *end = step
-    if len(step) == 5 and _is_like(third, obs) and not _is_like(fourth, obs):
-        return obs, action, fourth, third, *end
-    if len(step) == 4 and _is_like(fourth, obs) and not _is_like(third, obs):
-        return obs, action, third, fourth, False
-    return step
-
-
-def _is_like(part: Any, obs: Any) -> bool:
-    """Whether a part of a step is a vector or a name like the observation."""
-    if isinstance(obs, str | tuple):
-        return isinstance(part, type(obs))
-    return np.ndim(obs) > 0 and np.shape(part) == np.shape(obs)
-
-
-def _is_single(obs: Any) -> bool:
-    """Whether an observation is a number or a name."""
-    return np.ndim(obs) == 0
+def _is_single(part: Any) -> bool:
+    """Whether a part is one number or name, and not several."""
+    return not isinstance(part, list | tuple) and np.ndim(part) == 0
 
 
 def _is_step_of_vectors(obs: Any, action: Any, continuous: bool) -> bool:
@@ -113,9 +87,9 @@ def read_steps(steps: Sequence[Any]) -> Parts:
                 f"step {number} has {len(step)} parts, step 0 has {len(first)}: give "
                 "all steps the same parts"
             )
-    columns = [list(column) for column in zip(*map(_order_parts, steps), strict=True)]
+    columns = [list(column) for column in zip(*steps, strict=True)]
     if len(first) <= 5:
-        return read_tuple(tuple(columns))
+        return read_tuple(columns)
     return _read_gymnasium(columns)
 
 
@@ -138,10 +112,18 @@ def _read_gymnasium(columns: Sequence[list[Any]]) -> Parts:
     `gymnasium.utils.play` has the action after both observations.
     """
     obs, second, third, reward, terminated, truncated = columns[:6]
-    action = second
-    next_obs = third
+    if _has_next_obs_first(obs, second, third):
+        return Parts(obs, third, second, terminated, reward, truncated)
+    return Parts(obs, second, third, terminated, reward, truncated)
+
+
+def _has_next_obs_first(obs: list[Any], second: list[Any], third: list[Any]) -> bool:
+    """Whether the next observation is the second part, and the action the third."""
     obs_shape = np.shape(obs[0])
-    if np.shape(second[0]) == obs_shape and np.shape(third[0]) != obs_shape:
-        action = third
-        next_obs = second
-    return Parts(obs, action, next_obs, terminated, reward, truncated)
+    if obs_shape:
+        is_like = [np.shape(part[0]) == obs_shape for part in (second, third)]
+        return is_like == [True, False]
+    if not all(isinstance(entry, int | np.integer) for entry in obs):
+        return False
+    candidates = [np.asarray(second), np.asarray(third)]
+    return follow_rows(np.asarray(obs), candidates) == 0

@@ -155,9 +155,15 @@ def _read_parts(data: Any, continuous: bool) -> Parts:
     if is_episode(data):
         return convert_parts(read_episode(data), continuous)
     if isinstance(data, tuple) and not _looks_like_list(data):
+        _check_no_steps(data)
         return convert_parts(read_tuple(data), continuous)
     if isinstance(data, Iterable) and not isinstance(data, str | np.ndarray):
         return _read_list(list(data), continuous)
+    if isinstance(data, np.ndarray) and data.ndim == 2:
+        raise TypeError(
+            f"ndarray {data.shape} does not say which column is what: give its "
+            "columns, as (a[:, 0], a[:, 1], a[:, 2]), or a dict with names"
+        )
     if hasattr(data, "step"):
         raise TypeError(
             f"{type(data).__name__} is an environment, which keeps no steps: record "
@@ -195,6 +201,24 @@ def _looks_like_list(data: tuple[Any, ...]) -> bool:
     return len(data) not in (2, 3, 4, 5) and isinstance(data[0], Mapping | tuple)
 
 
+def _check_no_steps(data: tuple[Any, ...]) -> None:
+    """Raise ValueError for a few tuples that could be steps, or parts of steps."""
+    could_be_steps = all(
+        isinstance(entry, tuple) and len(entry) == len(data[0]) for entry in data
+    )
+    if could_be_steps and len(data[0]) in STEP_SIZES:
+        raise ValueError(_ask_for_steps(len(data), len(data[0])))
+
+
+def _ask_for_steps(n_entries: int, n_parts: int) -> str:
+    """The question whether some entries are steps, or the parts of all steps."""
+    return (
+        f"{n_entries} entries of {n_parts} are {n_entries} steps, or the {n_entries} "
+        f"parts of {n_parts} steps: give a list of tuples as steps, or a tuple of "
+        "arrays as parts"
+    )
+
+
 def _read_list(entries: list[Any], continuous: bool) -> Parts:
     """The parts of a list: of steps, of batches or episodes, or of the parts."""
     if not entries:
@@ -211,7 +235,7 @@ def _read_list(entries: list[Any], continuous: bool) -> Parts:
     is_batch = isinstance(first, Transitions | Mapping | tuple)
     if is_batch or is_frame(first) or is_episode(first):
         return _join_batches(entries, continuous)
-    return convert_parts(read_tuple(tuple(entries)), continuous)
+    return convert_parts(read_tuple(entries), continuous)
 
 
 def _is_list_of_steps(entry: Any) -> bool:
@@ -233,11 +257,7 @@ def _is_row(entries: list[Any]) -> bool:
         isinstance(entry, list) and len(entry) in STEP_SIZES for entry in entries
     )
     if could_be_steps and len(entries) in (3, 4, 5):
-        raise ValueError(
-            f"{len(entries)} lists of {len(entries[0])} entries are "
-            f"{len(entries)} steps, or the {len(entries)} parts of "
-            f"{len(entries[0])} steps: give tuples as steps, or one tuple of parts"
-        )
+        raise ValueError(_ask_for_steps(len(entries), len(entries[0])))
     return could_be_steps
 
 
