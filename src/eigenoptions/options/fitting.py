@@ -224,13 +224,16 @@ class _Regressions:
     n_actions: int
 
     def solve(self, target: FloatArray) -> FloatArray:
-        """Return weights ``(p, parts, A, m)`` of targets ``(N, m)``."""
+        """Return the weights ``(p, parts, A, m)`` that fit targets ``(N, m)``."""
         solutions = []
-        for solve, rows in zip(self.solvers, self.members, strict=True):
-            solutions.append(solve(target[rows]))
+        for find_weights, rows in zip(self.solvers, self.members, strict=True):
+            solutions.append(find_weights(target[rows]))
+
+        # One row per feature. Regressions come part after part, action after action.
         weights = np.stack(solutions, axis=1)
+        n_features = len(weights)
         n_parts = len(self.members) // self.n_actions
-        return weights.reshape(len(weights), n_parts, self.n_actions, -1)
+        return weights.reshape(n_features, n_parts, self.n_actions, -1)
 
     def predict_best(self, weights: FloatArray) -> FloatArray:
         """Return the value ``(N, m)`` of the best action after each transition.
@@ -257,8 +260,9 @@ def _prepare_regressions(
     ridge: float,
 ) -> _Regressions:
     """Return the regressions of a batch, whose rows go to the parts in turn."""
-    group = np.arange(len(action)) % parts * n_actions + action
-    members = [np.flatnonzero(group == g) for g in range(parts * n_actions)]
+    part = np.arange(len(action)) % parts
+    regression = part * n_actions + action
+    members = [np.flatnonzero(regression == i) for i in range(parts * n_actions)]
     solvers = [prepare_ridge_regression(phi[rows], ridge) for rows in members]
     return _Regressions(phi_next, members, solvers, n_actions)
 

@@ -308,44 +308,48 @@ class _Crowd:
 
     def step(
         self,
-        stops: FloatArray,
-        decides: FloatArray,
-        picks: FloatArray,
-        moves: FloatArray,
+        stop_draws: FloatArray,
+        decision_draws: FloatArray,
+        choice_draws: FloatArray,
+        outcome_draws: FloatArray,
     ) -> None:
         """Take a step in each walk, by uniform random numbers ``(walks,)``.
 
         They say whether an option stops, whether the next decision is for an option,
-        which action or option it is, and where the action leads.
+        which action or option it is, and where the action leads. States and running
+        options are changed.
         """
+        # Where none runs, the option is -1: the last row, which has no action.
         option_action = self._policies[self._option, self.state]
-        is_running = (option_action >= 0) & (stops >= self._stop_chance)
+        is_running = (option_action >= 0) & (stop_draws >= self._stop_chance)
 
-        n_available = self._n_available[self.state]
-        takes_option = (decides < self._option_chance) & (n_available > 0)
+        # All other walks decide: for one of the options, or for a primitive action.
+        has_options = self._n_available[self.state] > 0
+        takes_option = (decision_draws < self._option_chance) & has_options
         takers = np.flatnonzero(~is_running & takes_option)
         chosen = np.full(len(self.state), -1)
-        chosen[takers] = self._pick_options(self.state[takers], picks[takers])
+        chosen[takers] = self._pick_options(self.state[takers], choice_draws[takers])
         self._option = np.where(is_running, self._option, chosen)
 
-        primitive_action = (picks * self._n_actions).astype(np.int64)
+        primitive_action = (choice_draws * self._n_actions).astype(np.int64)
         option_action = self._policies[self._option, self.state]
         action = np.where(self._option < 0, primitive_action, option_action)
 
         # Each row of the table sums to 1, so the successor of row r is where the
         # cumulative sum of all rows exceeds r plus a uniform number.
         row = self.state * self._n_actions + action
-        entry = np.searchsorted(self._cumulative, row + moves, side="right")
-        self.state = self._successors[np.minimum(entry, len(self._successors) - 1)]
+        entry = np.searchsorted(self._cumulative, row + outcome_draws, side="right")
+        # Rounding may leave the last sum a little below the number of rows.
+        entry = np.minimum(entry, len(self._successors) - 1)
+        self.state = self._successors[entry]
 
     def _pick_options(
-        self, states: IntegerArray, picks: FloatArray
+        self, states: IntegerArray, draws: FloatArray
     ) -> NDArray[np.int32]:
-        """Return an option that is available in each of some states."""
-        number = (picks * self._n_available[states]).astype(np.int64)
-        options: NDArray[np.int32] = self._available.indices[
-            self._available.indptr[states] + number
-        ]
+        """Return ``(N,)`` an option that is available in each state ``(N,)``."""
+        number = (draws * self._n_available[states]).astype(np.int64)
+        first_entry = self._available.indptr[states]
+        options: NDArray[np.int32] = self._available.indices[first_entry + number]
         return options
 
 

@@ -236,6 +236,8 @@ def make_cells(
     obs = check_vectors("obs", batch.obs)
     next_obs = check_vectors("next_obs", batch.next_obs, obs.shape[1])
     is_continuous = batch.action.ndim > 1 or batch.action.dtype.kind == "f"
+
+    # From columns of observations to coordinates.
     report = check_columns(batch, columns)
     coordinates = Coordinates(obs, next_obs, report.used, has_angles=not is_continuous)
     before = coordinates.apply(obs)
@@ -262,13 +264,15 @@ def make_cells(
             coordinates, before, batch.action, after, sides, n_actions, is_steered
         )
 
-    both = np.concatenate([before, after])
-    number = cells.grid.find(cells.grid.cell(both))
-    centers = mean_rows(both, number, cells.grid.n_states)
+    # What each cell looks like, by the points in it.
+    points = np.concatenate([before, after])
+    number = cells.grid.find(cells.grid.cell(points))
+    centers = mean_rows(points, number, cells.grid.n_states)
     cells.find_homes(centers)
     cells.centers = coordinates.invert(centers)
-    nearest = _find_nearest(both, number, centers, cells.size)
+    nearest = _find_nearest(points, number, centers, cells.size)
     cells.examples = np.concatenate([obs, next_obs])[nearest]
+
     _warn_of_poor_fit(cells)
     _warn_of_columns(report, cells)
     return cells
@@ -295,11 +299,16 @@ def _warn_of_poor_data(batch: Transitions, min_steps: int = 100) -> None:
 def _find_nearest(
     points: FloatArray, number: IndexArray, centers: FloatArray, size: FloatArray
 ) -> IndexArray:
-    """``(S,)`` the first of the points that are nearest to the centre of each cell."""
-    distance = (((points - centers[number]) / size) ** 2).sum(axis=1)
-    # Near ties are ties, as everywhere.
+    """``(S,)`` the first of the points that are nearest to the centre of each cell.
+
+    `number` ``(N,)`` is the cell of each point.
+    """
+    offsets = (points - centers[number]) / size
+    distance = (offsets**2).sum(axis=1)
+    # By cell, and in each cell by distance. Near ties are ties, as everywhere.
     order = np.lexsort((distance.round(9), number))
-    return order[np.unique(number[order], return_index=True)[1]]
+    _, first_in_cell = np.unique(number[order], return_index=True)
+    return order[first_in_cell]
 
 
 def _make_from_vectors(
@@ -339,19 +348,28 @@ def _make_from_numbers(
     sides: FloatArray | None,
     n_actions: int,
     is_steered: BoolArray,
+    min_explained: float = 0.5,
 ) -> Cells:
-    """The cells of steps whose actions are numbered."""
+    """The cells of steps whose actions are numbered.
+
+    Only coordinates that `is_steered` ``(d,)`` count as progress.
+    """
     change = after - before
     finite_step = measure_step(change)
-    # What nobody steers has no part in progress.
+    # Beside an infinite step, no change is progress.
     step = np.where(is_steered, finite_step, np.inf)
     model = ActionEffects(before, action, change, step, n_actions)
     expected = model.predict(before, action)
     fit = measure_fit(expected, change, step)
-    trusted = model if fit.explained > 0.5 else None
+    trusted = None
+    if fit.explained > min_explained:
+        trusted = model
+
     if sides is None:
         # Where the table has seen nothing, it believes a model that is trusted.
-        prior = expected if trusted is not None else np.zeros_like(expected)
+        prior = np.zeros_like(expected)
+        if trusted is not None:
+            prior = expected
         outcomes = _read_changes(before, action, change, finite_step, is_steered, prior)
         sides = choose_multiples(outcomes)
 

@@ -305,19 +305,24 @@ class Planner:
         return [Place(self._pilot, self._cells.examples[state]) for state in landmarks]
 
     def _find_landmarks(self, n: int) -> list[int]:
-        """States where eigenvectors are largest or smallest, each once."""
+        """The first `n` states where eigenvectors are largest or smallest."""
         n = check_int("n", n, 1, self.mdp.n_states)
         W = graph(self.mdp)
+        # Each component has a constant eigenvector, which has no landmark. Others are
+        # largest in the same states, so a few more are needed.
         n_components = connected_components(W, directed=False, return_labels=False)
         k = min(self.mdp.n_states, n + 8 + n_components)
-        landmarks: dict[int, None] = {}
+
+        landmarks: list[int] = []
         for purpose in eigenpurposes(spectrum(W, k)):
-            landmarks[int(find_first_maximum(np.asarray(purpose.potential)))] = None
+            landmark = int(find_first_maximum(np.asarray(purpose.potential)))
+            if landmark not in landmarks:
+                landmarks.append(landmark)
         if len(landmarks) < n:
             raise ValueError(
                 f"n must be in 1..{len(landmarks)}, the number of landmarks, got {n}"
             )
-        return list(landmarks)[:n]
+        return landmarks[:n]
 
     def _solve(self, goals: list[int]) -> OptionSet:
         purposes = make_goal_purposes(self.mdp, goals)
