@@ -287,6 +287,35 @@ def test_columns_are_left_out_of_training_and_not_of_observations(caplog):
         features(seen.obs[:9])
 
 
+@pytest.mark.parametrize("policy", ["clusters", "learned"])
+def test_options_of_trained_features_leave_columns_out(policy, caplog):
+    seen = walked(2_000, XY)
+    battery = 1.0 - np.arange(2_000) % 50 / 50.0
+    seven = np.full(2_000, 7.0)
+    obs = np.column_stack([seen.obs, battery, seven])
+    next_obs = np.column_stack([seen.next_obs, battery - 0.02, seven])
+    log = Transitions(obs, seen.action, next_obs, seen.terminated)
+    settings = {"features": "deep", "training_steps": 5, "policy": policy}
+
+    eo.discover(log, 2, **settings)
+    assert "column 3 is left out, being constant" in caplog.text
+    assert "% of e" in caplog.text
+    assert "columns=[0, 1]" in caplog.text
+
+    caplog.clear()
+    some = eo.discover(log, 2, columns=[0, 1], **settings)
+    alone = eo.discover(seen, 2, **settings)
+    assert "drifting" not in caplog.text
+    np.testing.assert_array_equal(some.actions(obs), alone.actions(seen.obs))
+    assert some.exploration is not None
+    assert some.exploration == alone.exploration
+
+    frames = np.zeros((60, 8, 8, 3), dtype=np.uint8)
+    frames[::2] = 255
+    with pytest.raises(ValueError, match="columns are those of vectors"):
+        eo.discover((frames, np.arange(60) % 2, frames[::-1]), columns=[0], **settings)
+
+
 def test_data_sets_are_made_of_whatever_transitions_are_made_of():
     seen = walked(200, XY)
     rows = (seen.obs, seen.action, seen.next_obs, seen.terminated)

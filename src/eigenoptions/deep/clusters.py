@@ -8,7 +8,8 @@ belongs to the nearest one. So frames that nobody can list become the states of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -95,6 +96,11 @@ class Clusters(FeatureMap):
             name: array for name, array in self.arrays.items() if name not in own_names
         }
         return Encoder(self.recipe, arrays, self.module)
+
+    def read_columns(self, columns: Sequence[int], width: int) -> Self:
+        """The same clusters of observations ``(N, width)``, of which they take some."""
+        encoder = self.encoder.read_columns(columns, width)
+        return replace(self, recipe=encoder.recipe)
 
     def __call__(self, obs: ArrayLike) -> csr_array:
         """Map observations ``(N, ...)`` to features ``(N, m)``."""

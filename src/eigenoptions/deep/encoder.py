@@ -173,7 +173,11 @@ class Encoder(FeatureMap):
         """
         kind = self.recipe["encoder"]
         tensors = self._tensors
-        x = torch.from_numpy(np.ascontiguousarray(obs, dtype=np.float32))
+        array = np.ascontiguousarray(obs, dtype=np.float32)
+        if not array.flags.writeable:
+            # Recorded transitions are read-only, which PyTorch warns of.
+            array = array.copy()
+        x = torch.from_numpy(array)
 
         if kind == "module":
             return x

@@ -143,7 +143,7 @@ def learn(
     if columns is not None:
         recorded = Transitions.of(transitions)
         report = check_columns(recorded, columns)
-        transitions = _select_columns(recorded, report)
+        transitions = select_columns(recorded, report)
     data = Dataset.of(transitions)
     if (data.before == data.after).all():
         raise ValueError(
@@ -156,12 +156,6 @@ def learn(
             "and faster",
             data,
         )
-    if report is None:
-        # `discover` makes a data set, and has no such argument.
-        is_given = not isinstance(transitions, Dataset)
-        remedy = "columns={} leaves it out"
-        _warn_of_columns(data, remedy if is_given else "discover from obs[:, {}]")
-
     with use_one_core():
         trainer = _Trainer(data, k, encoder, lag, recognise, make_generator(rng))
         if steps is None:
@@ -174,6 +168,8 @@ def learn(
         whole = trained.read_columns(report.used, len(report.columns))
         learned = replace(learned, features=whole)
     if warn:
+        if report is None:
+            _warn_of_columns(data, learned)
         warn_unresolved(learned, k)
     return learned
 
@@ -198,8 +194,21 @@ def warn_unresolved(learned: LearnedSpectrum, k: int) -> None:
         )
 
 
-def _select_columns(recorded: Transitions, report: ColumnReport) -> Transitions:
-    """The same transitions with the columns in use."""
+def select_columns(recorded: Transitions, report: ColumnReport) -> Transitions:
+    """The same transitions of vectors with the columns in use.
+
+    Parameters
+    ----------
+    recorded : Transitions
+        The transitions.
+    report : ColumnReport
+        What `check_columns` said of them.
+    """
+    if recorded.obs.ndim != 2:
+        raise ValueError(
+            f"columns are those of vectors (N, D), got observations of shape "
+            f"{recorded.obs.shape[1:]}: leave out columns="
+        )
     return Transitions(
         report.select(recorded.obs),
         recorded.action,
@@ -208,8 +217,10 @@ def _select_columns(recorded: Transitions, report: ColumnReport) -> Transitions:
     )
 
 
-def _warn_of_columns(data: Dataset, remedy: str, max_columns: int = 64) -> None:
-    """Warn of columns of vectors that drift or are exogenous, before hours of work."""
+def _warn_of_columns(
+    data: Dataset, learned: LearnedSpectrum, max_columns: int = 64
+) -> None:
+    """Name columns of vectors that drift, with their share of the first functions."""
     observations = data.observations
     is_vector = observations.ndim == 2 and observations.dtype.kind == "f"
     if not is_vector or observations.shape[1] > max_columns:
@@ -221,10 +232,34 @@ def _warn_of_columns(data: Dataset, remedy: str, max_columns: int = 64) -> None:
         data.terminated,
     )
     report = check_columns(rows)
-    # A network makes nothing of a constant column, so that it may stay.
     if report.suspects:
+        # A network makes nothing of a constant column, so that it may stay.
         everything = tuple(range(observations.shape[1]))
-        replace(report, used=everything).warn(remedy=remedy)
+        report = replace(report, used=everything)
+        report.warn(explain_functions(report, rows.obs, learned))
+
+
+def explain_functions(
+    report: ColumnReport, obs: NDArray[Any], learned: LearnedSpectrum, k: int = 4
+) -> dict[int, str]:
+    """What share of the first learned functions each suspect explains, for `warn`.
+
+    Parameters
+    ----------
+    report : ColumnReport
+        What the columns are.
+    obs : array of shape (N, D)
+        Observations, with all columns.
+    learned : LearnedSpectrum
+        The functions of whole observations, the constant one first.
+    k : int, default=4
+        Number of functions, the constant one included.
+    """
+    assert learned.features is not None
+    rows = obs[:: max(1, len(obs) // 5_000)]
+    functions = learned.features(rows) @ learned.vectors[:, 1:k]
+    labels = [f"e{number + 2}" for number in range(functions.shape[1])]
+    return report.explain(rows, functions, labels)
 
 
 class _Trainer:

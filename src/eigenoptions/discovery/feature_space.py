@@ -18,6 +18,7 @@ from eigenoptions.discovery.from_frames import (
     Learned,
     learn_purposes,
     solve_clusters,
+    tune_on_clusters,
 )
 from eigenoptions.discovery.samples import Samples
 from eigenoptions.discovery.tables import Request
@@ -66,8 +67,9 @@ def discover_features(samples: Samples, request: Request) -> LinearOptionSet:
         of one in `features`; ``"deep"`` trains one (`deep.learn`). None: ``"fourier"``,
         and ``"bits"`` for bytes, as the paper's of Atari's memory.
     columns : sequence of int or str, default=None
-        The columns of vectors that a map with a name uses, by number or name. None: all
-        that vary. One that drifts is named in a warning; see `check_columns`.
+        The columns of vectors that a map with a name uses, or on which features are
+        trained, by number or name. None: all that vary. One that drifts is named in a
+        warning; see `check_columns`.
     both_signs, skip_zero : bool, default=True
         As in `eigenpurposes`.
     policy : str, default=None
@@ -111,7 +113,10 @@ def _discover(samples: Samples, request: Request) -> LinearOptionSet:
     whiten = settings.pop("whiten", True)
     per_cell = settings.pop("per_cell", 4)
     report = None
-    if isinstance(features, str) and get_feature_map(features).has_columns():
+    takes_columns = is_trained
+    if isinstance(features, str):
+        takes_columns |= get_feature_map(features).has_columns()
+    if takes_columns:
         report = _read_columns(samples, settings.pop("columns", None))
 
     # What is left belongs to the feature map or to the fit.
@@ -130,7 +135,7 @@ def _discover(samples: Samples, request: Request) -> LinearOptionSet:
     provenance = {"method": "eigen", "source": "samples", **samples.provenance}
 
     if is_trained:
-        learned = learn_purposes(samples, request, signs, of_map)
+        learned = learn_purposes(samples, request, signs, of_map, report)
         if policy == "clusters":
             return solve_clusters(learned, samples.n_actions, gamma, provenance)
         found = _take_learned(learned)
@@ -160,14 +165,18 @@ def _discover(samples: Samples, request: Request) -> LinearOptionSet:
         progress=request.progress,
         **settings,
     )
-    options = replace(options, features=found.features)
+    exploration = None
     if is_trained:
         # Values on trained features are never exact: an option whose potential no
         # longer rises could run for ever.
-        return options.with_termination(patience=8)
-    if has_vectors(samples):
-        options = replace(options, exploration=tune_fitted(options, samples, report))
-    return options
+        options = options.with_termination(patience=8)
+        trained: Any = learned.spectrum.features
+        options = replace(options, features=trained)
+        exploration = tune_on_clusters(learned, options, samples.n_actions)
+    options = replace(options, features=found.features)
+    if not is_trained and has_vectors(samples):
+        exploration = tune_fitted(options, samples, report)
+    return replace(options, exploration=exploration)
 
 
 def _read_columns(
@@ -204,12 +213,15 @@ def _check_policy(policy: str | None, is_trained: bool) -> str:
 
 def _take_learned(learned: Learned) -> _FeaturePurposes:
     """Purposes of trained features, with the samples that options can be fitted to."""
-    features = learned.spectrum.features
-    assert features is not None
+    features: Any = learned.spectrum.features
     observations, numbered = learned.data.thin_transitions(20_000)
     table = compute_features(features, observations)
     return _FeaturePurposes(
-        learned.purposes, features, table, numbered, learned.provenance
+        learned.purposes,
+        learned.read_columns(features),
+        table,
+        numbered,
+        learned.provenance,
     )
 
 

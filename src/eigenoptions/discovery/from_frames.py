@@ -8,22 +8,28 @@ settle like those of any table, and how often to use them is tuned on it.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from eigenoptions._types import FloatArray, IndexArray
+from eigenoptions.data import ColumnReport
 from eigenoptions.discovery.cells import act_on_cells
 from eigenoptions.discovery.samples import Samples
 from eigenoptions.discovery.tables import Request
 from eigenoptions.mdp import MDP
-from eigenoptions.options import Purpose, eigenpurposes
+from eigenoptions.options import TERMINATE, OptionSet, Purpose, eigenpurposes
 from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.solver import solve
-from eigenoptions.options.tuning import tune_exploration
+from eigenoptions.options.tuning import Exploration, tune_exploration
 
 if TYPE_CHECKING:
     from eigenoptions.deep import Dataset, LearnedSpectrum
+    from eigenoptions.deep.clusters import Clusters
+    from eigenoptions.deep.encoder import Encoder
+
+
+_ColumnMap = TypeVar("_ColumnMap", "Encoder", "Clusters")
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,12 +46,21 @@ class Learned:
         Those that were asked for: coefficients of the encoder's features.
     provenance : dict
         What the options record of it.
+    report : ColumnReport, default=None
+        The columns of vectors that the data and the spectrum have, if there are others.
     """
 
     data: Dataset
     spectrum: LearnedSpectrum
     purposes: list[Purpose]
     provenance: dict[str, Any]
+    report: ColumnReport | None = None
+
+    def read_columns(self, features: _ColumnMap) -> _ColumnMap:
+        """The same features of whole observations."""
+        if self.report is None:
+            return features
+        return features.read_columns(self.report.used, len(self.report.columns))
 
 
 def learn_purposes(
@@ -53,6 +68,7 @@ def learn_purposes(
     request: Request,
     signs: dict[str, Any],
     settings: dict[str, Any],
+    report: ColumnReport | None = None,
     n_functions: int = 9,
 ) -> Learned:
     """Train features on samples, and take the purposes of their eigenfunctions.
@@ -67,13 +83,19 @@ def learn_purposes(
         `both_signs` and `skip_zero` of `eigenpurposes`.
     settings : dict
         Those of `deep.learn`; its `steps` is called `training_steps`.
+    report : ColumnReport, default=None
+        Which columns of vectors are used. One that drifts is named in a warning.
     n_functions : int, default=9
         Fewest eigenfunctions that are learned: clusters need some, also where few
         options are asked for.
     """
     # Imported here: torch is optional, and takes a second.
     from eigenoptions.deep import Dataset, learn
-    from eigenoptions.deep.training import warn_unresolved
+    from eigenoptions.deep.training import (
+        explain_functions,
+        select_columns,
+        warn_unresolved,
+    )
 
     if "training_steps" in settings:
         settings = {**settings, "steps": settings["training_steps"]}
@@ -84,7 +106,10 @@ def learn_purposes(
         n_vectors = -(-request.n_options // n_signs)
     k = n_vectors + 1 if signs["skip_zero"] else n_vectors
 
-    data = Dataset.of(samples.transitions)
+    transitions = samples.transitions
+    if report is not None:
+        transitions = select_columns(transitions, report)
+    data = Dataset.of(transitions)
     # Few distinct observations have few functions.
     n_learned = max(k, min(n_functions, len(data.observations) // 2))
     learned = learn(
@@ -104,7 +129,14 @@ def learn_purposes(
         "score": learned.certificate.score,
     }
     provenance = {"operator": "learned", "certificate": certificate}
-    return Learned(data, learned, purposes, provenance)
+    found = Learned(data, learned, purposes, provenance, report)
+    if report is not None and report.suspects:
+        trained: Any = learned.features
+        whole = replace(learned, features=found.read_columns(trained))
+        report.warn(explain_functions(report, samples.transitions.obs, whole))
+    elif report is not None:
+        report.warn()
+    return found
 
 
 def solve_clusters(
@@ -139,7 +171,37 @@ def solve_clusters(
 
     about = {**provenance, **learned.provenance, "learned": "table of clusters"}
     options = solve(mdp, purposes, gamma, provenance=about)
-    return act_on_cells(options, clusters, gamma, tune_exploration(mdp, options))
+    exploration = tune_exploration(mdp, options)
+    return act_on_cells(options, learned.read_columns(clusters), gamma, exploration)
+
+
+def tune_on_clusters(
+    learned: Learned, options: LinearOptionSet, n_actions: int
+) -> Exploration:
+    """How random decisions should use options that were fitted to trained features.
+
+    They are looked at in the table of clusters: in each an option does what it does at
+    one of the observations there.
+
+    Parameters
+    ----------
+    learned : Learned
+        What was learned.
+    options : LinearOptionSet
+        The options, which act on the observations of ``learned.data``.
+    n_actions : int
+        Number of actions.
+    """
+    from eigenoptions.deep.clusters import find_clusters
+
+    clusters, _, members = find_clusters(learned.data, learned.spectrum)
+    n_clusters = clusters.n_features
+    mdp = _make_table(learned.data, members, n_clusters, n_actions)
+
+    states, rows = np.unique(members, return_index=True)
+    policy = np.full((len(options), n_clusters), TERMINATE)
+    policy[:, states] = options.actions(learned.data.observations[rows])
+    return tune_exploration(mdp, OptionSet(mdp, policy))
 
 
 def _make_table(
