@@ -157,19 +157,25 @@ def _record_transitions(
     while n_rows < steps:
         actions = choose_actions(obs)
         obs, _, terminated, truncated, infos = envs.step(actions)
+        # What the next step starts from. Under SAME_STEP it may be a new episode, and
+        # this step led to another observation.
         stored_next = store(obs)
-        is_last = np.logical_or(terminated, truncated)
         stored_after = stored_next
+        is_last = np.logical_or(terminated, truncated)
         if mode == AutoresetMode.SAME_STEP:
             stored_after = _find_last_observations(stored_next, is_last, infos, store)
 
         # A step that was only the reset of an environment is no transition.
         kept = np.flatnonzero(~is_reset)[: steps - n_rows]
+        # With options as policy, actions may be options.
         taken = infos.get("primitive_action", actions)
         ended = np.asarray(terminated)
         rows.append((stored[kept], taken[kept], stored_after[kept], ended[kept]))
         n_rows += len(kept)
-        if progress is not None and (n_rows % 1024 < len(kept) or n_rows == steps):
+
+        # About once per 1,024 rows.
+        has_passed_mark = n_rows % 1024 < len(kept)
+        if progress is not None and (has_passed_mark or n_rows == steps):
             progress(n_rows, steps)
 
         stored = stored_next

@@ -336,11 +336,12 @@ class Experience:
         A table of such states is useless. A large environment is told apart by its
         actions: some of them, such as those that lead back, show nothing new.
         """
-        table = self.table
-        if not self.is_suspicious or table.first_tries.min() < 10:
+        if not self.is_suspicious or self.find_neglected_action() is not None:
             return
-        share_by_action = table.wins / table.first_tries
-        if share_by_action.min() > 0.95:
+        table = self.table
+        # Of the first tries of each action, the share that showed a new state.
+        new_shares = table.wins / table.first_tries
+        if new_shares.min() > 0.95:
             # Every episode has one observation more than steps.
             n_episodes = sum(table.starts.values())
             share = table.n_states / (self.n_steps + n_episodes)
@@ -560,28 +561,52 @@ class Walker:
         if is_try or is_new:
             self._n_idle = 0
 
-        # The way goes on, unless something is different from what it was planned for.
-        is_planned = bool(self._path.actions) and self._path.actions[0] == action
-        if is_planned:
-            self._path.actions.pop(0)
-        if not is_planned or is_try or is_new or is_surprise:
-            self._path = Path([], -1)
-        elif truncated and not terminated and self._path.actions:
-            if self._began_with_episode:
-                experience.give_up(self._path.last_state, self._path.actions[-1])
-            self._path = Path([], -1)
-
-        # The same where outcomes are random: the episode ended on its way to a try.
-        if self._planned_action != action:
-            self._is_on_its_way = False
-        self._planned_action = None
-        if truncated and not terminated and self._is_on_its_way:
-            target = experience.table.find_target(next_state)
-            if target is not None:
-                experience.give_up(*target)
+        holds = not (is_try or is_new or is_surprise)
+        is_cut = truncated and not terminated
+        self._advance_path(action, holds=holds, is_cut=is_cut)
+        self._check_plan(action, next_state, is_cut=is_cut)
 
         self._last_step = experience.n_steps - 1
         self._is_first = False
         self.state = next_state
         if terminated or truncated:
             self.state = -1
+
+    def _advance_path(self, action: int, *, holds: bool, is_cut: bool) -> None:
+        """Take an action off the way, or drop the way.
+
+        Parameters
+        ----------
+        action : int
+            The action that was taken.
+        holds : bool
+            Whether it led where the way was planned to go.
+        is_cut : bool
+            Whether the episode was truncated by it.
+        """
+        path = self._path
+        is_planned = bool(path.actions) and path.actions[0] == action
+        if is_planned:
+            path.actions.pop(0)
+
+        if not is_planned or not holds:
+            self._path = Path([], -1)
+        elif is_cut and path.actions:
+            # A way that takes longer than a whole episode will never be finished.
+            if self._began_with_episode:
+                self.experience.give_up(path.last_state, path.actions[-1])
+            self._path = Path([], -1)
+
+    def _check_plan(self, action: int, next_state: int, *, is_cut: bool) -> None:
+        """Where outcomes are random, note an episode that was cut on its way to a try.
+
+        The parameters are those of `_advance_path`; `next_state` is where the action
+        led.
+        """
+        if self._planned_action != action:
+            self._is_on_its_way = False
+        self._planned_action = None
+        if is_cut and self._is_on_its_way:
+            target = self.experience.table.find_target(next_state)
+            if target is not None:
+                self.experience.give_up(*target)

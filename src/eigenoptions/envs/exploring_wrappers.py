@@ -79,10 +79,11 @@ class Exploring(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._experience: Experience | None = None
         self._walker: Walker | None = None
         self._n_steps = 0
-        # Samples until the last step; steps after one sample, and after several.
+        # How the agent uses samples: how many it had drawn by the last step, and how
+        # many steps followed a single new one or several.
         self._n_samples = 0
-        self._n_single = 0
-        self._n_several = 0
+        self._n_steps_after_one = 0
+        self._n_steps_after_several = 0
 
     @property
     def found(self) -> Found:
@@ -154,9 +155,11 @@ class Exploring(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         name = env_name(self.env)
         n_new = self._space.n_samples - self._n_samples
         self._n_samples = self._space.n_samples
-        self._n_single += n_new == 1
-        self._n_several += n_new > 1
-        if self._n_single == 0 and self._n_several == max_several:
+        self._n_steps_after_one += n_new == 1
+        self._n_steps_after_several += n_new > 1
+
+        is_shared = self._n_steps_after_several == max_several
+        if is_shared and self._n_steps_after_one == 0:
             raise ValueError(
                 f"action_space.sample() of {name} is called {n_new} times for each "
                 "step, as for several environments: a vector of them needs one table, "
@@ -284,25 +287,29 @@ class ExploringVector(gym.vector.VectorWrapper):
             raise gym.error.ResetNeeded("call reset before step")
         self._drop_incomplete_step()
         obs, rewards, terminated, truncated, infos = self.env.step(actions)
+        resets_later = self._autoreset == AutoresetMode.NEXT_STEP
         for i, walker in enumerate(self._walkers):
-            was_over = self._is_over[i]
-            resets_later = self._autoreset == AutoresetMode.NEXT_STEP
-            is_over = bool(terminated[i] or truncated[i]) and not was_over
-            self._is_over[i] = is_over and resets_later
-            if was_over:
+            if self._is_over[i]:
                 # This row is the first of an episode, whatever the action was.
+                self._is_over[i] = False
                 self._begin_episode(i, obs)
                 continue
 
+            is_over = bool(terminated[i] or truncated[i])
+            self._is_over[i] = is_over and resets_later
             resets_now = is_over and not resets_later
+
+            # Where the environment has reset itself, its row is of the next episode.
+            next_obs = _take_row(obs, i)
+            if resets_now:
+                next_obs = infos["final_obs"][i]
             # After an interrupt, a walker waits for the next episode.
             if walker.is_in_episode:
-                last_obs = infos["final_obs"][i] if resets_now else _take_row(obs, i)
                 with self._experience.changing():
                     walker.add(
                         self._single_envs[i],
                         int(actions[i]),
-                        last_obs,
+                        next_obs,
                         float(rewards[i]),
                         bool(terminated[i]),
                         bool(truncated[i]),
