@@ -48,9 +48,14 @@ def main(arguments: Sequence[str]) -> None:
     """Run deep agents, and store what docs/arena.md shows."""
     options = _make_parser().parse_args(arguments)
     ways = [way for way in options.ways.split(";") if way]
-    stored = options.out / "deep.csv" if options.quick else STORED
-    tasks = ["Taxi"] if options.quick else list(TEST_TASKS)
-    seeds = list(TEST_SEEDS)[: 1 if options.quick else options.seeds]
+    stored = STORED
+    tasks = list(TEST_TASKS)
+    seeds = list(TEST_SEEDS)[: options.seeds]
+    if options.quick:
+        stored = options.out / "deep.csv"
+        tasks = ["Taxi"]
+        seeds = list(TEST_SEEDS)[:1]
+
     with open_lab(options.out, quick=options.quick) as lab:
         runs = run(lab, stored, list_jobs(tasks, seeds, ways))
     print(f"stored: {len(runs)} runs in {stored}")

@@ -190,12 +190,14 @@ def _compare(ours: Aggregate | None, other: Aggregate | None, *, less: bool) -> 
 
 
 def _show_learned(runs: pd.DataFrame) -> str:
+    """In how many runs of each task the goal was learned."""
     rows = []
     for agent, way in list_pairs(runs):
         scores = collect_scores(runs, agent, way, "learned")
+        # Only pairs that ran are listed.
         assert scores is not None
-        counts = [f"{int(count)}" for count in scores.sum(axis=0)]
-        rows.append([f"{agent}, {way}", f"{len(scores)}", *counts])
+        n_learned = [f"{int(count)}" for count in scores.sum(axis=0)]
+        rows.append([f"{agent}, {way}", f"{len(scores)}", *n_learned])
     return make_table(["agent, way", "seeds", *TEST_TASKS], rows)
 
 

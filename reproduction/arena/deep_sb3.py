@@ -106,36 +106,38 @@ class PacedOptionsDQN(_Paced, OptionsDQN):
 
 def make_dqn(env: Env, budget: Budget, seed: int) -> DQN:
     """Make SB3's DQN; `env` has all wrappers, `budget` is inside it."""
-    has_options = hasattr(env.action_space, "n_primitive")
     is_table = hasattr(env.observation_space, "n")
-    settings = _DQN | (_TABLE_DQN if is_table else _VIEW_DQN)
-    agent: Any
+    settings = _DQN | _VIEW_DQN
+    if is_table:
+        settings = _DQN | _TABLE_DQN
+    make: type[PacedDQN | PacedOptionsDQN] = PacedDQN
+    if hasattr(env.action_space, "n_primitive"):
+        make = PacedOptionsDQN
+
+    # Random actions are samples of the action space.
     env.action_space.seed(seed)
-    if has_options:
-        agent = PacedOptionsDQN(
-            "MlpPolicy", env, gamma=0.99, seed=seed, device="cpu", **settings
-        )
-    else:
-        agent = PacedDQN(
-            "MlpPolicy", env, gamma=0.99, seed=seed, device="cpu", **settings
-        )
+    agent = make("MlpPolicy", env, gamma=0.99, seed=seed, device="cpu", **settings)
     agent.budget = budget
     _begin_near_zero(agent, is_table)
     return agent
 
 
-def _begin_near_zero(agent: Any, is_table: bool) -> None:
+def _begin_near_zero(agent: DQN, is_table: bool) -> None:
     """Let all values begin near 0, without ties.
 
-    With large random values, choices that were never tried look best.
+    With large random values, choices that were never tried look best. The networks are
+    changed.
     """
     layers = [
         layer for layer in agent.q_net.modules() if isinstance(layer, torch.nn.Linear)
     ]
-    torch.nn.init.normal_(layers[-1].weight, std=1e-3)
-    torch.nn.init.zeros_(layers[-1].bias)
+    last = layers[-1]
+    torch.nn.init.normal_(last.weight, std=1e-3)
+    torch.nn.init.zeros_(last.bias)
+    # Of a table, each state learns its own values: a bias would be shared.
     if is_table:
-        layers[-1].bias.requires_grad_(False)
+        last.bias.requires_grad_(False)
+
     if hasattr(agent.action_space, "n_primitive"):
         prefer_actions(agent)
     agent.q_net_target.load_state_dict(agent.q_net.state_dict())

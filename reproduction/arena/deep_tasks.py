@@ -68,7 +68,8 @@ def make_perfect(seed: int, *, rows: int, cols: int) -> MDP:
     17
     """
     rng = np.random.default_rng(seed)
-    return draw_task(maze(perfect_map(rows, cols, rng=rng)), rng)
+    corridors = perfect_map(rows, cols, rng=rng)
+    return draw_task(maze(corridors), rng)
 
 
 def make_keys(seed: int, *, n_rooms: int, size: int) -> MDP:

@@ -90,13 +90,16 @@ def choose_key(env: Env) -> str | None:
 def explore_first(
     budget: Budget, seed: int, *, is_nearest: bool = False, share: float = 0.75
 ) -> Found:
-    """Explore until the first reward, for at most a share of the budget."""
+    """Explore until the first reward, and spend at most a share of the budget.
+
+    With `is_nearest` the agent goes to the nearest untried action, otherwise to one
+    that promises most.
+    """
+    promise = None
+    if is_nearest:
+        promise = _promise_equally
     explorer = Explorer(
-        budget,
-        key=choose_key(budget),
-        seed=seed,
-        rng=seed,
-        promise=_promise_equally if is_nearest else None,
+        budget, key=choose_key(budget), seed=seed, rng=seed, promise=promise
     )
     while budget.goals == 0 and budget.spent < share:
         explorer.step()
@@ -148,8 +151,10 @@ def surround(
     return env
 
 
-def make_learner(agent: str, env: Env, budget: Budget, seed: int) -> Any:
-    """Make the agent."""
+def make_learner(
+    agent: str, env: Env, budget: Budget, seed: int
+) -> TorchDQN | SB3Agent:
+    """Make an agent by its name; `env` has all wrappers, `budget` is inside it."""
     if agent == TORCH_DQN:
         return TorchDQN(env, budget, seed)
     if agent == SB3_DQN:

@@ -129,22 +129,25 @@ def choose_greedy(values, available, rng):  # type: ignore[no-untyped-def]
     Of ties, actions come before options, then one is drawn, or the first without `rng`.
     """
     n_actions = len(values) - len(available)
+    # No value is negative.
+    highest = -1.0
+    chosen = -1
     n_ties = 0
-    best = -1.0
-    choice = -1
-    for c in range(len(values)):
-        is_option = c >= n_actions
-        if is_option and not available[c - n_actions]:
+    for choice in range(len(values)):
+        is_option = choice >= n_actions
+        if is_option and not available[choice - n_actions]:
             continue
-        if values[c] > best:
-            best = values[c]
-            choice = c
+        if values[choice] > highest:
+            highest = values[choice]
+            chosen = choice
             n_ties = 1
-        elif values[c] == best and (choice >= n_actions or not is_option):
+        elif values[choice] == highest and (chosen >= n_actions or not is_option):
+            # The n-th of equal choices replaces the one before with probability 1 / n,
+            # so that in the end all are equally likely.
             n_ties += 1
             if rng is not None and rng.random() * n_ties < 1.0:
-                choice = c
-    return choice
+                chosen = choice
+    return chosen
 
 
 @njit(cache=True)
@@ -152,6 +155,7 @@ def draw_outcome(dynamics, row, rng):  # type: ignore[no-untyped-def]
     """Draw what an action does: the number of an outcome."""
     k = dynamics.first[row]
     last = dynamics.first[row + 1] - 1
+    # Without a draw where nothing is random.
     if k == last:
         return k
     u = rng.random()
@@ -163,15 +167,16 @@ def draw_outcome(dynamics, row, rng):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def draw_option(policy, state, rng):  # type: ignore[no-untyped-def]
     """Draw one of the options that may start in a state; -1 where none may."""
-    option = -1
+    drawn = -1
     n_available = 0
-    for o in range(policy.shape[1]):
-        if policy[state, o] < 0:
+    for option in range(policy.shape[1]):
+        if policy[state, option] < 0:
             continue
+        # As in `choose_greedy`: all are equally likely in the end.
         n_available += 1
         if rng.random() * n_available < 1.0:
-            option = o
-    return option
+            drawn = option
+    return drawn
 
 
 @njit(cache=True)
@@ -199,6 +204,7 @@ def search_untried(dynamics, agent, state, rng):  # type: ignore[no-untyped-def]
                 begin = a
             if agent.tries[row] == 0:
                 return begin
+
             t = dynamics.after[dynamics.first[row]]
             if dynamics.ends[t]:
                 t = dynamics.start
@@ -219,6 +225,7 @@ def sweep_plan(dynamics, agent, way, state, rng, n_sweeps=3):  # type: ignore[no
     values = np.empty(n_actions)
     for sweep in range(n_sweeps + 1):
         for s in range(len(agent.plan)):
+            # After the sweeps, this state alone: its values decide.
             is_last = sweep == n_sweeps
             if is_last:
                 s = state

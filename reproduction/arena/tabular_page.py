@@ -104,6 +104,7 @@ def draw_coverage(coverage: pd.DataFrame) -> Figure:
     """Share of states seen over the steps: a graph per task, a line per way."""
     tasks = [*TASKS, *FRESH_TASKS]
     figure, axes = make_graphs(len(tasks), width=9, columns=5, sharey=True)
+    # The last row may have axes to spare.
     for ax, task in zip(axes, tasks, strict=False):
         rows = coverage[coverage.task == task].set_index("way")
         steps = np.array(MARKS) * rows.budget.iloc[0]
@@ -272,7 +273,7 @@ def _show_ablation_ratios(table: pd.DataFrame) -> str:
 
 def measure_doors(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """Return first visits relative to `explore`, a row per task, a column per way."""
-    means = _join_doors(table, runs)
+    means = _join_first_visits(table, runs)
     return means.drop(columns="explore").div(means["explore"], axis=0)
 
 
@@ -297,23 +298,23 @@ def _show_ablation(table: pd.DataFrame) -> str:
 
 def _show_doors(table: pd.DataFrame, runs: pd.DataFrame) -> str:
     """The step at which a state is first seen, with options found in rounds."""
-    means = _join_doors(table, runs)
+    means = _join_first_visits(table, runs)
     rows = []
     for task, steps in means.iterrows():
         rows.append([task, *[f"{mean:,.0f}" for mean in steps]])
     return make_table(["task", *means.columns], rows)
 
 
-def _join_doors(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Return mean first visits of the rounds, between those of two ways of the arena.
+def _join_first_visits(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """Return mean first visits: a row per task and a column per way.
 
-    There is a row per task and a column per way.
+    The ways are those of the rounds, of `table`, between two of the arena, of `runs`.
     """
-    rounds_table = _pivot(table, rounds.TASKS, "mean_goal")[list(rounds.WAYS)]
-    of_arena = _pivot(runs, rounds.TASKS, "mean_goal")
-    rounds_table.insert(0, "plain", of_arena["plain"])
-    rounds_table["explore"] = of_arena["explore"]
-    return rounds_table
+    means = _pivot(table, rounds.TASKS, "mean_goal")[list(rounds.WAYS)]
+    arena_means = _pivot(runs, rounds.TASKS, "mean_goal")
+    means.insert(0, "plain", arena_means["plain"])
+    means["explore"] = arena_means["explore"]
+    return means
 
 
 def _pivot(runs: pd.DataFrame, tasks: Sequence[str], column: str) -> pd.DataFrame:

@@ -132,8 +132,9 @@ def find_way(found: Found, goal: int) -> Option:
     It is what ``explore(env, until="reward").option()`` gives if this state is the
     goal.
     """
-    reward = (found.numbers.next_obs == goal).astype(np.float64)
-    return replace(found, numbers=replace(found.numbers, reward=reward)).option()
+    is_arrival = found.numbers.next_obs == goal
+    numbers = replace(found.numbers, reward=is_arrival.astype(np.float64))
+    return replace(found, numbers=numbers).option()
 
 
 def _follow(table: Task, goal: int, way: Option, seed: int) -> float:
@@ -291,19 +292,26 @@ def _stack_policies(table: Task, options: OptionSet | None) -> NDArray[np.int64]
 def _cover(
     table: Task, policy: NDArray[np.int64], way: Way, seed: int, first_step: int = 0
 ) -> NDArray[np.int64]:
-    """Return when each state is seen first, without a reward."""
+    """Return ``(S,)`` the step at which each state is seen first, without a reward.
+
+    -1 for states that are not seen. The run ends with the budget, or when all are seen.
+    """
     agent = make_agent(table, way, policy.shape[1])
     no_goal = np.zeros(table.mdp.n_states, dtype=np.bool_)
+    steps = (first_step, table.budget)
+    rng = np.random.default_rng(seed)
+    n_wanted = len(table.states)
+    # Fills in the agent.
     learn(
         make_dynamics(table),
         no_goal,
         policy,
         way,
         agent,
-        (first_step, table.budget),
+        steps,
         table.budget,
-        np.random.default_rng(seed),
-        len(table.states),
+        rng,
+        n_wanted,
     )
     return agent.first_visit
 
@@ -319,16 +327,10 @@ def _learn_goal(
     """Return the share of greedy episodes that reach a goal after learning."""
     is_goal = np.arange(table.mdp.n_states) == goal
     agent = make_agent(table, way, policy.shape[1])
-    learn(
-        make_dynamics(table),
-        is_goal,
-        policy,
-        way,
-        agent,
-        (first_step, table.budget),
-        table.budget,
-        np.random.default_rng(seed),
-    )
+    steps = (first_step, table.budget)
+    rng = np.random.default_rng(seed)
+    # Fills in the agent.
+    learn(make_dynamics(table), is_goal, policy, way, agent, steps, table.budget, rng)
     return _evaluate(table, goal, policy, agent.q, seed)
 
 

@@ -106,39 +106,41 @@ def describe_table(table: MDP) -> Task:
 
 def _find_absorbing_states(mdp: MDP) -> BoolArray:
     """Return ``(S,)`` where every action stays."""
-    row, column = mdp.transition.nonzero()
-    leaves = row // mdp.n_actions != column
+    row, next_state = mdp.transition.nonzero()
+    state = row // mdp.n_actions
     is_absorbing = np.ones(mdp.n_states, dtype=np.bool_)
-    is_absorbing[row[leaves] // mdp.n_actions] = False
+    is_absorbing[state[state != next_state]] = False
     return is_absorbing
 
 
 def draw_goals(task: Task, options: OptionSet, n: int, rng: int) -> NDArray[np.intp]:
-    """Draw `n` goals from the states that are not beside an option's end.
+    """Draw `n` different goals away from the ends of options, or all if there are less.
 
-    All such states are equally likely; if there are no more than `n`, all are goals.
-    Never a goal are the start and what it does not lead to, and the ends of episodes.
-    Ends of options are states where an option terminates that leads there from another;
-    these and their neighbours are left out, unless nothing remains.
+    A goal is a state that the start leads to, other than the start and the ends of the
+    task. States in which an option ends, and their neighbours, are left out unless
+    nothing remains. All others are equally likely.
     """
-    stops = _find_option_ends(task.mdp, options)
-    allowed = np.isfinite(task.distance) & ~task.ends & (task.distance > 0)
-    is_far = allowed & ~stops & ~(graph(task.mdp) @ stops > 0)
-    states = np.flatnonzero(allowed)
+    is_allowed = np.isfinite(task.distance) & (task.distance > 0) & ~task.ends
+    is_option_end = _find_option_ends(task.mdp, options)
+    is_beside_end = graph(task.mdp) @ is_option_end > 0
+    is_far = is_allowed & ~is_option_end & ~is_beside_end
+
+    states = np.flatnonzero(is_allowed)
     if is_far.any():
         states = np.flatnonzero(is_far)
-    return np.random.default_rng(rng).choice(states, min(n, len(states)), replace=False)
+    n_goals = min(n, len(states))
+    return np.random.default_rng(rng).choice(states, n_goals, replace=False)
 
 
 def _find_option_ends(mdp: MDP, options: OptionSet) -> BoolArray:
     """Return ``(S,)`` where an option terminates that led there from another state."""
-    stops = np.zeros(mdp.n_states, dtype=np.bool_)
+    is_end = np.zeros(mdp.n_states, dtype=np.bool_)
     for policy in np.asarray(options.policy):
         running = np.flatnonzero(policy >= 0)
         rows = running * mdp.n_actions + policy[running]
         after = np.unique(mdp.transition[rows].nonzero()[1])
-        stops[after[policy[after] < 0]] = True
-    return stops
+        is_end[after[policy[after] < 0]] = True
+    return is_end
 
 
 class TableEnv(MazeEnv):
@@ -196,23 +198,30 @@ def make_two_keys() -> MDP:
     rooms = maze(rooms_map(1, 3, 7, centred=True))
     assert rooms.successors is not None
     assert rooms.coords is not None
-    n = rooms.n_states
-    column = rooms.coords[:, 1]
-    is_locked = column >= 16
-    keys_at = np.zeros(n, dtype=int)
-    bottom_left = np.lexsort((column, -rooms.coords[:, 0]))[0]
-    keys_at[bottom_left] = 1
-    keys_at[np.flatnonzero(column == 15)[0]] = 2
+    n_cells = rooms.n_states
+    row, column = rooms.coords.T
 
-    # State keys * n + cell.
-    keys, cell = np.divmod(np.arange(4 * n), n)
+    # Rooms are columns 1 to 7, 9 to 15 and 17 to 23; a door is between two of them. The
+    # first key, bit 0, is at the bottom left, the second at the top right of its room.
+    is_locked = column >= 16
+    keys_at = np.zeros(n_cells, dtype=int)
+    bottom_left = np.lexsort((column, -row))[0]
+    top_right = np.flatnonzero(column == 15)[0]
+    keys_at[bottom_left] = 1
+    keys_at[top_right] = 2
+
+    # State keys * n_cells + cell; there are four sets of keys, of which 3 is both.
+    keys, cell = np.divmod(np.arange(4 * n_cells), n_cells)
     after = rooms.successors[cell]
     is_refused = is_locked[after] & (keys < 3)[:, None]
     after = np.where(is_refused, cell[:, None], after)
-    successors = (keys[:, None] | keys_at[after]) * n + after
-    successors[-1] = 4 * n - 1
+    successors = (keys[:, None] | keys_at[after]) * n_cells + after
+    # The last state, the last corner with both keys, is the end.
+    successors[-1] = 4 * n_cells - 1
 
-    states = np.flatnonzero(reachable(MDP.from_successors(successors).transition, [0]))
+    # Only states that the start leads to.
+    is_reachable = reachable(MDP.from_successors(successors).transition, [0])
+    states = np.flatnonzero(is_reachable)
     return MDP.from_successors(np.searchsorted(states, successors[states]))
 
 
