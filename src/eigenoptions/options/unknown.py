@@ -303,9 +303,16 @@ class GrowingTable:
             Untried actions that others are on their way to.
         """
         promises = self.promises.tolist()
-        highest = max(promises) if promise is None else 1.0
+        # What an untried action promises at most.
+        highest = 1.0
+        if promise is None:
+            highest = max(promises)
+        # Of equally good actions, the first in this order is taken.
         actions = rng.permutation(self.n_actions).tolist()
-        after_end = next(iter(self._starts)) if len(self._starts) == 1 else ENDED
+        # Where an episode that ended continues; with several starts nobody knows.
+        after_end = ENDED
+        if len(self._starts) == 1:
+            after_end = next(iter(self._starts))
 
         came_from: dict[int, tuple[int, int]] = {}
         seen = {state, ENDED, GIVEN_UP}
@@ -410,17 +417,18 @@ class GrowingTable:
         row, next_state, ended, _ = self.outcomes
         probability = self._estimate_probabilities()
         starts = np.array(list(self._starts), dtype=np.int64)
-        weights = np.array(list(self._starts.values()), dtype=np.float64)
+        n_begun = np.array(list(self._starts.values()), dtype=np.float64)
 
         # New states begin with the highest promise: optimism, which sweeps take back.
         values = np.full(n_states, worth_trying.max(initial=0.0))
         values[: len(self._values)] = self._values
         while True:
+            # The mean value of the outcomes of each action; an end leads to a start.
             arrival = values[next_state]
             if len(starts):
-                arrival[ended] = np.average(values[starts], weights=weights)
+                arrival[ended] = np.average(values[starts], weights=n_begun)
             future = np.bincount(
-                row, probability * arrival, minlength=n_states * shape[1]
+                row, probability * arrival, minlength=n_states * self.n_actions
             )
             action_values: FloatArray = np.maximum(
                 worth_trying, self.gamma * future.reshape(shape)
@@ -432,6 +440,8 @@ class GrowingTable:
             is_close = np.abs(values - last).max() <= tolerance * values.max()
             if is_close or max_sweeps <= 0:
                 break
+
+        # Where the next sweeps begin.
         self._values = values
         self._action_values = action_values
         self._worth_trying = worth_trying
@@ -597,29 +607,9 @@ def make_unknown_mdp(table: GrowingTable) -> tuple[MDP, Purpose]:
     n_states = table.n_states
     n_actions = table.n_actions
     n_all_states = n_states + n_actions
-    n_known_rows = n_states * n_actions
-    shape = (n_known_rows, n_all_states)
-    row, next_state, ended, times = table.outcomes
-
-    # How often each action led from a known state to another one.
-    goes_on = csr_array((times[~ended], (row[~ended], next_state[~ended])), shape=shape)
-
-    # Where it ended episodes, these are shared among the starts.
-    n_ended = np.bincount(row[ended], times[ended], minlength=n_known_rows)
-    n_episodes = sum(table.starts.values())
-    start_shares = np.zeros((1, n_all_states))
-    for start, n_begun in table.starts.items():
-        start_shares[0, start] = n_begun / n_episodes
-    begins_again = csr_array(n_ended[:, None]) @ csr_array(start_shares)
-
-    # Where it was never tried, it leads to its additional state, as if once.
-    n_outcomes = np.bincount(row, minlength=n_known_rows)
-    untried = np.flatnonzero(n_outcomes == 0)
-    unknown = n_states + untried % n_actions
-    enters_unknown = csr_array((np.ones(len(untried)), (untried, unknown)), shape=shape)
 
     # Every action of an additional state stays there.
-    known_rows = (goes_on + begins_again + enters_unknown).toarray()
+    known_rows = _count_moves(table)
     unknown_rows = np.repeat(np.eye(n_all_states)[n_states:], n_actions, axis=0)
     counts = np.concatenate([known_rows, unknown_rows])
     probabilities = counts / counts.sum(axis=1, keepdims=True)
@@ -627,6 +617,37 @@ def make_unknown_mdp(table: GrowingTable) -> tuple[MDP, Purpose]:
     potential = np.concatenate([np.zeros(n_states), table.promises])
     purpose = Purpose(potential, "unknown", exact=True)
     return MDP(csr_array(probabilities)), purpose
+
+
+def _count_moves(table: GrowingTable) -> FloatArray:
+    """Return ``(S * A, S + A)`` how often each action of a known state led where.
+
+    The states are those of `make_unknown_mdp`.
+    """
+    n_states = table.n_states
+    n_actions = table.n_actions
+    shape = (n_states * n_actions, n_states + n_actions)
+    row, next_state, ended, times = table.outcomes
+
+    # From a known state to another one.
+    goes_on = csr_array((times[~ended], (row[~ended], next_state[~ended])), shape=shape)
+
+    # Where episodes ended, these are shared among the starts.
+    n_ended = np.bincount(row[ended], times[ended], minlength=shape[0])
+    n_episodes = sum(table.starts.values())
+    start_shares = np.zeros((1, shape[1]))
+    for start, n_begun in table.starts.items():
+        start_shares[0, start] = n_begun / n_episodes
+    begins_again = csr_array(n_ended[:, None]) @ csr_array(start_shares)
+
+    # An action that was never tried leads to its additional state, as if once.
+    n_outcomes = np.bincount(row, minlength=shape[0])
+    untried = np.flatnonzero(n_outcomes == 0)
+    unknown = n_states + untried % n_actions
+    enters_unknown = csr_array((np.ones(len(untried)), (untried, unknown)), shape=shape)
+
+    counts: FloatArray = (goes_on + begins_again + enters_unknown).toarray()
+    return counts
 
 
 def _trace_path(
