@@ -20,7 +20,8 @@ import eigenoptions as eo
 from eigenoptions import _progress, _svg
 from eigenoptions._colors import RED
 from eigenoptions.envs.families.observation import OBSERVATION
-from eigenoptions.options.pictures import show_feature_options
+from eigenoptions.features import Fourier, Raw
+from eigenoptions.options.pictures import show_feature_options, spread_observations
 
 ROOT = Path(__file__).parent.parent
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
@@ -188,7 +189,7 @@ def test_found_without_coordinates_is_a_table_of_counts():
     pytest.importorskip("minigrid")
     found = eo.explore("minigrid:MiniGrid-DoorKey-5x5-v0", 300)
     assert read_pictures(found) == []
-    assert f"<td>{len(found.seen)}</td>" in found._repr_html_()
+    assert f">{len(found.seen)}</td>" in found._repr_html_()
 
 
 class Errand(gym.Env):
@@ -299,6 +300,30 @@ def test_options_of_cells_are_maps_of_two_columns(rng):
     assert "plot_options" in raw._repr_html_()
     with pytest.raises(ValueError, match="observations"):
         eo.plots.plot_options(raw)
+
+
+def test_options_of_two_bounded_numbers_are_maps(rng):
+    position = rng.uniform(0, 4, (4_000, 2))
+    action = rng.integers(4, size=4_000)
+    moves = np.array([[0, 0.5], [0.5, 0], [0, -0.5], [-0.5, 0]])
+    after = np.clip(position + moves[action], 0, 4)
+    settings = {"n_actions": 4, "features": "fourier"}
+    options = eo.discover((position, action, after), 2, **settings)
+    assert len(read_pictures(options)) == 2
+    assert len(read_pictures(options[0])) == 1
+
+    # The first number grows to the right, the second one up.
+    spread = spread_observations(options.features)
+    column, row = np.argsort(spread.obs, axis=0)[-1]
+    assert spread.coords[column, 1] == spread.coords[:, 1].max()
+    assert spread.coords[row, 0] == spread.coords[:, 0].min()
+    figure = eo.plots.plot_options(options)
+    points = figure.axes[0].collections[0].get_offsets()
+    assert np.allclose(points, spread.obs)
+
+    assert spread_observations(Fourier((0, 0), (1, 1), columns=(0, 2))) is None
+    assert spread_observations(Fourier((0,), (1,))) is None
+    assert spread_observations(Raw()) is None
 
 
 def test_options_of_clusters_are_points():

@@ -31,7 +31,11 @@ from eigenoptions._validation import Record, check_float, check_int, readonly
 from eigenoptions.features import add_batch_axis, compute_features, features_to_dict
 from eigenoptions.options.files import Arrays
 from eigenoptions.options.lookahead import Clones, Restore, Save
-from eigenoptions.options.pictures import show_feature_options
+from eigenoptions.options.pictures import (
+    show_feature_options,
+    show_spread_options,
+    spread_observations,
+)
 from eigenoptions.options.records import (
     OptionFields,
     OptionSequence,
@@ -90,7 +94,7 @@ class LinearOption(OptionFields):
         return f"LinearOption({printable(self.label)}: {self._set.kind})"
 
     def _repr_html_(self) -> str:
-        """The cells of the option, as a notebook shows them."""
+        """A map of the option, as a notebook shows it."""
         return self._set._show(repr(self))
 
 
@@ -407,10 +411,19 @@ class LinearOptionSet(Record, OptionSequence[LinearOption]):
         return f"LinearOptionSet({options} on {features}: {self.list_labels()})"
 
     def _repr_html_(self) -> str:
-        """The cells of the first options, or a table, as a notebook shows them."""
+        """Maps of the first options, or a table, as a notebook shows them."""
         return self._show(repr(self))
 
     def _show(self, title: str) -> str:
+        spread = spread_observations(self.features)
+        if spread is not None:
+            potentials = self.potential(spread.obs)
+            # Options that look ahead end where no action leads higher, which only the
+            # environment tells.
+            is_end = np.zeros(potentials.shape, dtype=np.bool_)
+            if self.weights is not None:
+                is_end = self.actions(spread.obs) < 0
+            return show_spread_options(title, self, spread.coords, potentials, is_end)
         return show_feature_options(
             title, self, self.features, self.directions, self._cell_actions
         )

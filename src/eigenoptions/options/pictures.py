@@ -7,7 +7,7 @@ colours, graphs have arrows along their edges, and other options a line of a tab
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,9 @@ _MAX_MAPS = 8
 _MAX_ROWS = 20
 
 _CLIMB = "options climb from blue to orange, and end on red"
+
+# Rows and columns of a map of observations between two bounds.
+_N_PLACES = 25
 
 
 class DrawnPurpose(Protocol):
@@ -167,6 +170,73 @@ def show_feature_options(
     if coords is not None:
         what = _explain_columns(features)
     return show_figures(title, groups, [f"{_CLIMB}; {what}", hidden])
+
+
+class Spread(NamedTuple):
+    """Observations of two numbers that are spread evenly, and their places on a map.
+
+    The first number grows to the right, the second one up.
+    """
+
+    obs: FloatArray
+    coords: IntegerArray
+
+
+def spread_observations(features: object) -> Spread | None:
+    """Spread observations between the bounds of a feature map of two numbers.
+
+    None for maps without bounds, of more or fewer numbers, or of chosen columns.
+
+    Examples
+    --------
+    >>> from eigenoptions.features import Fourier
+    >>> spread = spread_observations(Fourier((0, 0), (1, 2)))
+    >>> spread.obs.min(axis=0), spread.obs.max(axis=0)
+    (array([0.02, 0.04]), array([0.98, 1.96]))
+    """
+    low = getattr(features, "low", None)
+    high = getattr(features, "high", None)
+    columns = getattr(features, "columns", None)
+    if low is None or high is None or columns is not None or len(low) != 2:
+        return None
+    down, right = np.indices((_N_PLACES, _N_PLACES)).reshape(2, -1)
+    up = _N_PLACES - 1 - down
+    shares = (np.stack([right, up], axis=1) + 0.5) / _N_PLACES
+    extent = np.subtract(high, low)
+    return Spread(low + shares * extent, np.stack([down, right], axis=1))
+
+
+def show_spread_options(
+    title: str,
+    options: Sequence[LabelledOption],
+    coords: IntegerArray,
+    potentials: FloatArray,
+    is_end: BoolArray,
+) -> str:
+    """Show options of a feature space as maps of observations that are spread evenly.
+
+    Parameters
+    ----------
+    title : str
+        What they are.
+    options : sequence of options
+        Those that are shown, as far as there is room.
+    coords : (N, 2) array
+        Places of the observations, as `spread_observations` makes them.
+    potentials : (n, N) array
+        Potential of each option at each observation.
+    is_end : (n, N) array of bool
+        Whether it ends there.
+    """
+    shown = options[:_MAX_MAPS]
+    groups = []
+    for option, potential, ends in zip(shown, potentials, is_end, strict=False):
+        caption = _caption(option)
+        groups.append(draw_maps(coords, values=potential, dots=ends, caption=caption))
+    remedy = f"options[{len(shown)}:]"
+    hidden = count_hidden(len(options), len(shown), "option", remedy)
+    note = f"{_CLIMB}; {_explain_columns(None)}"
+    return show_figures(title, groups, [note, hidden])
 
 
 def _draw_cells(

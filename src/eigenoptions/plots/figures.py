@@ -22,7 +22,11 @@ from eigenoptions.learning import LearningRecord
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
 from eigenoptions.options.linear import LinearOptionSet
-from eigenoptions.options.pictures import find_arrows, make_caption
+from eigenoptions.options.pictures import (
+    find_arrows,
+    make_caption,
+    spread_observations,
+)
 from eigenoptions.plots.curves import draw_curves
 from eigenoptions.plots.files import render_figure
 from eigenoptions.plots.maps import MAX_DETAILED_STATES, draw_options, draw_values
@@ -64,7 +68,8 @@ def plot_options(
         For options that act on observations, some hundred of them. Of frames, each
         option is a strip: from where it starts to where it ends (`draw_strips`). Of
         vectors, it is a map over two columns, coloured by its potential, with rings
-        where it ends (`draw_points`); by default, options of cells show these.
+        where it ends (`draw_points`). By default, options of cells show these, and
+        options of two numbers with bounds a map of 25 x 25 observations.
     columns : int, optional
         Number of maps beside each other; by default up to four, or eight for more than
         16 options, fewer where maps have many cells, and two strips of frames.
@@ -107,7 +112,7 @@ def _plot_observed(
 ) -> Figure:
     """A figure of options that act on observations."""
     if observations is None:
-        observations, over = _list_cells(options, over)
+        observations, over = _fill_map(options, over)
     shape = np.shape(observations)
     if not len(options) or len(shape) < 2 or not shape[0]:
         raise ValueError(
@@ -148,11 +153,17 @@ def _plot_observed(
     return figure
 
 
-def _list_cells(
+def _fill_map(
     options: LinearOptionSet, over: tuple[int, int]
 ) -> tuple[FloatArray, tuple[int, int]]:
-    """The middle of each cell of options of cells as observations, and two columns."""
+    """Observations that fill a map, and the two columns that it shows.
+
+    Of options of cells they are the middles of the cells.
+    """
     cells = options.features
+    spread = spread_observations(cells)
+    if spread is not None:
+        return spread.obs, (0, 1)
     if not isinstance(cells, Cells) or len(cells.columns) < 2:
         raise ValueError(
             "these options act on observations, got none: "
