@@ -199,23 +199,7 @@ def make_cells(
         size = _check_cell_size(cell_size, obs.shape[1])
 
     grid = Grid(np.concatenate([obs, next_obs]), size)
-    before = grid.find(grid.cell(obs))
-    after = grid.find(grid.cell(next_obs))
-    # Steps of one length lead to many equal distances: rounding errors must not decide.
-    points = (obs / size).round(9)
-    borrowed = borrow_steps(points, before, steps.action, samples.n_actions)
-    change = next_obs - obs
-    expected = obs[borrowed.point] + change[borrowed.step]
-    borrowed_after = grid.find(grid.cell(expected))
-    # Where there are no data, nothing says that one gets there: it may be a wall.
-    stays = borrowed_after < 0
-    borrowed_after[stays] = before[borrowed.point[stays]]
-    numbered = Transitions(
-        np.concatenate([before, before[borrowed.point]]),
-        np.concatenate([steps.action, steps.action[borrowed.step]]),
-        np.concatenate([after, borrowed_after]),
-        np.concatenate([steps.terminated, steps.terminated[borrowed.step]]),
-    )
+    numbered = _number_steps(grid, obs, next_obs, steps, samples.n_actions)
     mdp = MDP.from_transitions(numbered, grid.n_states, samples.n_actions)
 
     # What the data do not connect with the rest has no part in the eigenvectors.
@@ -226,8 +210,9 @@ def make_cells(
             "no step leads from one cell to another: record more steps, or give a "
             "smaller cell_size"
         )
-    rows = kept[:, None] * mdp.n_actions + np.arange(mdp.n_actions)
-    table = mdp.transition[rows.ravel()][:, kept]
+    kept_rows = kept[:, None] * mdp.n_actions + np.arange(mdp.n_actions)
+    table = mdp.transition[kept_rows.ravel()][:, kept]
+
     coords = grid.coords
     if coords is not None:
         coords = coords[kept] - coords[kept].min(axis=0)
@@ -238,6 +223,35 @@ def make_cells(
         {"corners": grid.corners[kept]},
     )
     return cells, MDP(table, coords=coords)
+
+
+def _number_steps(
+    grid: Grid,
+    obs: FloatArray,
+    next_obs: FloatArray,
+    steps: Transitions,
+    n_actions: int,
+) -> Transitions:
+    """The steps between numbers of cells, and after them those that are borrowed."""
+    before = grid.find(grid.cell(obs))
+    after = grid.find(grid.cell(next_obs))
+
+    # Steps of one length lead to many equal distances: rounding errors must not decide.
+    points = (obs / grid.size).round(9)
+    borrowed = borrow_steps(points, before, steps.action, n_actions)
+    change = next_obs - obs
+    expected = obs[borrowed.point] + change[borrowed.step]
+    borrowed_after = grid.find(grid.cell(expected))
+    # Where there are no data, nothing says that one gets there: it may be a wall.
+    stays = borrowed_after < 0
+    borrowed_after[stays] = before[borrowed.point[stays]]
+
+    return Transitions(
+        np.concatenate([before, before[borrowed.point]]),
+        np.concatenate([steps.action, steps.action[borrowed.step]]),
+        np.concatenate([after, borrowed_after]),
+        np.concatenate([steps.terminated, steps.terminated[borrowed.step]]),
+    )
 
 
 def choose_cell_size(
