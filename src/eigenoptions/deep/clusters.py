@@ -128,13 +128,16 @@ class Clusters(FeatureMap):
         return np.asarray(np.maximum(distances / width - 0.5, 0.0))
 
     def _find_places(self, obs: ArrayLike) -> FloatArray:
-        """Places ``(N, k)`` of observations on the map."""
+        """Places ``(N, k)`` of observations on the map.
+
+        An option asks for the action, the value and the potential of one observation,
+        so a single one is kept with its place, until the next.
+        """
         obs = np.asarray(obs)
-        # An option asks for the action, the value and the potential of one observation.
-        last = self.__dict__.get("_last_seen")
+        # The class is frozen: what it keeps is no field, as in `cached_property`.
+        last: _Seen | None = self.__dict__.get("_last_seen")
         if last is not None and np.array_equal(obs, last.obs):
-            known: FloatArray = last.places
-            return known
+            return last.places
 
         places: FloatArray = self.compute_functions(obs) * self.arrays["scales"]
         if len(obs) == 1:
