@@ -35,6 +35,7 @@ EXAMPLES = {
     "hall.svg": "hall",
     "option-chance.svg": "option_chance",
     "own-environment.svg": "own_environment",
+    "parallel-runs.svg": "parallel_runs",
     "pixels.png": "pixels",
     "sb3-ppo.svg": "sb3_ppo",
     "stop-chance.svg": "stop_chance",
@@ -68,7 +69,10 @@ METHODS = {
 def draw_example(name: str, picture: Path) -> None:
     """Run an example in an empty folder, and take its picture."""
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
-        variables = runpy.run_path(str(ROOT / "examples" / f"{name}.py"))
+        # Examples may read arguments, and not those of this program.
+        sys.argv[1:] = []
+        example = str(ROOT / "examples" / f"{name}.py")
+        variables = runpy.run_path(example, run_name="__main__")
         written = Path(folder, f"{name.replace('_', '-')}{picture.suffix}")
         if not written.exists():
             # Frames as an SVG are large.
@@ -160,6 +164,50 @@ def draw_agents(picture: Path) -> None:
     plt.close(figure)
 
 
+def draw_decisions(picture: Path) -> None:
+    """Draw an episode of random decisions as the agent and the environment see it."""
+    import gymnasium as gym
+    import matplotlib.pyplot as plt
+
+    maze = gym.make("eigenoptions/FourRooms-v0", max_episode_steps=200)
+    options = eo.discover(maze, 8)
+    env = eo.OptionsWrapper(maze, options, gamma=0.99, option_chance=0.3)
+    # An episode with few decisions that reaches the goal.
+    env.action_space.seed(2)
+    env.reset(seed=0)
+
+    figure, ax = plt.subplots(figsize=(6.75, 1.5), layout="constrained")
+    n_steps = 0
+    n_decisions = 0
+    is_over = False
+    while not is_over:
+        action = env.action_space.sample()
+        _, _, terminated, truncated, info = env.step(action)
+        is_over = terminated or truncated
+        duration = info["duration"]
+        is_option = info["option"] >= 0
+        color = "tab:blue" if is_option else "0.7"
+        ax.barh("agent", duration - 0.15, left=n_steps, color=color)
+        for step in range(n_steps, n_steps + duration):
+            ax.barh("environment", 0.85, left=step, color=color)
+        if is_option:
+            label = options[info["option"]].label
+            if duration > 4:
+                label += f"   duration {duration}, discount {info['discount']:.2f}"
+            middle = n_steps + (duration - 0.15) / 2
+            ax.text(middle, 0, label, color="white", ha="center", va="center", size=8)
+        n_steps += duration
+        n_decisions += 1
+
+    ax.invert_yaxis()
+    ax.tick_params(length=0)
+    ax.set_xticks([])
+    ax.set_xlabel(f"{n_decisions} decisions, {n_steps} steps")
+    ax.spines[:].set_visible(False)
+    eo.plots.save_figure(figure, picture)
+    plt.close(figure)
+
+
 def draw_studio(picture: Path) -> None:
     """Take a picture of the studio in a browser."""
     from playwright.sync_api import sync_playwright
@@ -191,6 +239,7 @@ def draw_studio(picture: Path) -> None:
 
 HERE: dict[str, Callable[[Path], None]] = {
     "agents.svg": draw_agents,
+    "decisions.svg": draw_decisions,
     "methods/reward-aware.svg": draw_reward_aware,
     "sfa.svg": draw_slow_features,
     "studio.png": draw_studio,
