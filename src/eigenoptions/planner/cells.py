@@ -141,12 +141,17 @@ class Cells:
         return state
 
     def find_homes(self, centers: FloatArray) -> None:
-        """Give observations in cells that were never entered or left a near cell."""
+        """Replace cells that no way leads to and from by the nearest other ones.
+
+        The grid then finds the other cell, the home, by the corner of the first.
+        """
+        # Cells that a way leads to and from have others in their component.
         component = connected_components(uniform_walk(self.mdp), connection="strong")[1]
         is_joined = np.bincount(component)[component] > 1
         self._homes = np.arange(len(is_joined))
         if is_joined.any():
             self._homes = np.flatnonzero(is_joined)
+
         self._tree = cKDTree(centers[self._homes] / self.grid.size)
         for state in np.flatnonzero(~is_joined):
             distance, home = self._tree.query(centers[state] / self.grid.size)

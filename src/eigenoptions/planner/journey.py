@@ -33,6 +33,19 @@ class BlockedMove(NamedTuple):
     move: int
 
 
+class _Step(NamedTuple):
+    """The last step: its observation and coordinates, and what was done there.
+
+    The names are those of `BlockedMove`, with the coordinates of the place.
+    """
+
+    place: Any
+    point: FloatArray
+    action: Any
+    state: int
+    move: int
+
+
 class Journey:
     """One way to a goal: ``run = planner.start(goal)``, then ``run.act(obs)``.
 
@@ -85,7 +98,8 @@ class Journey:
 
     def _begin(self) -> None:
         """Forget what was tried: the next observation may be anywhere."""
-        self._last: tuple[FloatArray, int, int, Any, Any] | None = None
+        self._last: _Step | None = None
+        # Steps one after the other that moved nothing.
         self._n_stuck = 0
         self._forget_progress()
         # Ways out of the goal's cell that were tried to reach the goal from elsewhere.
@@ -108,13 +122,14 @@ class Journey:
         pilot = self._pilot
         point, state = pilot.locate(obs)
         if self._last is not None:
-            self._watch(obs, point, state)
+            self._watch(self._last, point, state)
 
         move, action = self._decide(obs, point, state)
         self.arrived = pilot.is_at(point, state, self._goal_point, self._goal_state)
-        self._last = (point, state, move, action, obs)
+        self._last = _Step(obs, point, action, state, move)
         self.steps += 1
 
+        # The pilot avoids a move of the course that fails at this place.
         intended = self._course.policy[state]
         if intended not in (move, TERMINATE) and not self._is_on_detour:
             avoided = pilot.make_action(point, state, intended)
@@ -122,6 +137,7 @@ class Journey:
         return action
 
     def _decide(self, obs: Any, point: FloatArray, state: int) -> tuple[int, Any]:
+        """The next move, and its action: of the course, or of a detour."""
         pilot = self._pilot
         if state != self._goal_state:
             self._is_on_detour = False
@@ -134,30 +150,30 @@ class Journey:
             self._course, point, state, self._goal_point, self._goal_state, obs
         )
 
-    def _watch(self, obs: Any, point: FloatArray, state: int) -> None:
-        """Look at what the last action did, and plan anew if nothing comes of it."""
-        assert self._last is not None
-        last_point, last_state, last_move, last_action, last_obs = self._last
+    def _watch(self, last: _Step, point: FloatArray, state: int) -> None:
+        """Look at where the last step led, and plan anew if nothing comes of it."""
         progress = self._pilot.measure_progress(
-            last_point, last_state, last_move, last_action, point, state
+            last.point, last.state, last.move, last.action, point, state
         )
         if progress is None:
             # It jumped.
             self._begin()
             return
 
+        # Did it move at all?
         if progress < 0.25:
             self._n_stuck += 1
         else:
             self._n_stuck = 0
 
+        # Did it come nearer to the goal than ever before?
         value = float(self._course.value[state])
         if value > self._best_value:
             self._forget_progress()
             self._best_value = value
         elif state != self._goal_state or self._n_stuck > 0:
             self._n_without_progress += 1
-            self._count_return(last_point, point)
+            self._count_return(last.point, point)
 
         is_stuck = self._n_stuck >= self._patience
         is_circling = (
@@ -168,7 +184,7 @@ class Journey:
             # It is led back again and again to a move that fails there.
             self._block(self._avoided)
         elif is_stuck or is_circling:
-            self._block(BlockedMove(last_obs, last_action, last_state, last_move))
+            self._block(BlockedMove(last.place, last.action, last.state, last.move))
 
     def _count_return(self, last_point: FloatArray, point: FloatArray) -> None:
         """Notice that a place was visited before, so that short circles end soon."""
@@ -193,6 +209,7 @@ class Journey:
             )
         self._n_stuck = 0
         self._forget_progress()
+        # No course leads on from the goal's own cell.
         if state == self._goal_state:
             self._n_detours += 1
             self._is_on_detour = True

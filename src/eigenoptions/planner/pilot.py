@@ -162,6 +162,7 @@ class Pilot:
         action: Any,
     ) -> tuple[int, Any]:
         """The best move that does not fail at this place; the given one if all do."""
+        # A move fails here if more than half of such steps did.
         if move == TERMINATE:
             target: FloatArray | None = goal_point
             # A goal at a wall is beside steps that fail: only if all did, it is behind
@@ -170,23 +171,20 @@ class Pilot:
         else:
             target = self._find_target(state, move)
             limit = 0.5
-        least, safest = self._find_safest(cells, point, action, target)
-        if least <= limit:
-            return move, safest
+        share, part = self._find_safest(cells, point, action, target)
+        if share <= limit:
+            return move, part
 
         if move == TERMINATE:
             others = self.rank_exits(state)
         else:
             others = course.rank_moves(state)
         for other in others:
-            least, safest = self._find_safest(
-                cells,
-                point,
-                self.make_action(point, state, other),
-                self._find_target(state, other),
-            )
-            if least <= 0.5:
-                return other, safest
+            other_action = self.make_action(point, state, other)
+            other_target = self._find_target(state, other)
+            share, part = self._find_safest(cells, point, other_action, other_target)
+            if share <= 0.5:
+                return other, part
         return move, action
 
     def _find_target(self, state: int, move: int) -> FloatArray | None:
@@ -298,6 +296,7 @@ class Pilot:
             stays = float(row.data[row.indices == state].sum())
             return 1.0 if stays > 0.5 else 0.0
 
+        # In large steps: no action leads three times as far.
         moved = (next_point - point) / cells.step
         if np.abs(moved).max() > 3.0:
             return None
@@ -319,10 +318,11 @@ class Pilot:
 
     def limit_circles(self, patience: int) -> int:
         """Steps after which a journey that came no nearer goes in circles."""
-        n_steps = 1.0
+        steps_per_cell = 1.0
         if self._cells is not None:
-            n_steps = float((self._cells.size / self._cells.step).max())
-        return patience * int(8 + 4 * min(n_steps, 10.0))
+            steps_per_cell = float((self._cells.size / self._cells.step).max())
+        # A way through a large cell shows no progress for many steps.
+        return patience * int(8 + 4 * min(steps_per_cell, 10.0))
 
 
 # The coordinates of a numbered state.
