@@ -21,6 +21,7 @@ from eigenoptions.options import TERMINATE, Purpose, eigenpurposes
 from eigenoptions.options.execution import Promise
 from eigenoptions.options.fitting import fit
 from eigenoptions.spectra.incidence import feature_spectrum
+from tests.halls import TurningRobot
 from tests.test_machines import supported_core_types
 
 ROOT = Path(__file__).parent.parent
@@ -223,6 +224,24 @@ def test_noise_below_rounding_changes_no_action():
     np.testing.assert_array_equal(
         before.actions(steps.obs + 0.03), after.actions(steps.obs + 0.03)
     )
+
+
+@pytest.mark.parametrize("features", [None, "fourier", "tiles"])
+def test_noise_below_rounding_changes_no_action_of_a_turning_robot(features):
+    """Turns of 45 degrees lead back to the same headings, on the edges of tiles."""
+    rng = np.random.default_rng(0)
+    robot = TurningRobot(np.pi / 4)
+    obs, action, next_obs = robot.record(rng, 20)
+
+    def add_noise(points):
+        return points * (1.0 + 1e-13 * rng.standard_normal(points.shape))
+
+    settings = {"n_actions": 3, "features": features}
+    options = eo.discover((obs, action, next_obs), 4, **settings)
+    noisy = (add_noise(obs), action, add_noise(next_obs))
+    other = eo.discover(noisy, 4, **settings)
+    np.testing.assert_array_equal(options.actions(obs), other.actions(obs))
+    np.testing.assert_array_equal(options.actions(obs), options.actions(noisy[0]))
 
 
 def compute_actions() -> dict[str, np.ndarray]:

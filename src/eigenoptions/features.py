@@ -21,7 +21,7 @@ from scipy.sparse import csr_array, issparse
 
 from eigenoptions._registry import feature_maps
 from eigenoptions._splitmix import GOLDEN, mix_bits
-from eigenoptions._ties import find_first_maximum
+from eigenoptions._ties import COMPUTED_TOLERANCE, find_first_maximum
 from eigenoptions._types import BoolArray, FeatureFunction, FloatArray, IndexArray
 from eigenoptions._validation import (
     check_csr,
@@ -629,8 +629,9 @@ class Tiles(BoundedMap):
         n, n_dimensions = x.shape
         grid = np.arange(self.tilings)
         shifts = grid[:, None] * (2 * np.arange(n_dimensions) + 1) % self.tilings
-        places = np.floor(x[:, None, :] * self.tiles + shifts / self.tilings)
-        tiles = places.astype(np.int64)
+        places = x[:, None, :] * self.tiles + shifts / self.tilings
+        # Opposite headings, say, lie on an edge. Rounding errors must not decide there.
+        tiles = np.floor(places + COMPUTED_TOLERANCE).astype(np.int64)
 
         features = self._number_tiles(tiles)
         row_bounds = np.arange(n + 1) * self.tilings

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from eigenoptions._ties import COMPUTED_TOLERANCE
 from eigenoptions._types import FeatureFunction, FloatArray, IndexArray
 from eigenoptions._validation import check_choice, check_int, check_settings
 from eigenoptions.data import ColumnReport, Transitions, check_columns
@@ -339,10 +340,11 @@ def find_rare_transitions(
 
     # A cell and an action become one number, their hash.
     weights = np.random.default_rng(0).integers(2**63, size=n_dimensions + 1)
-    hashed = [
-        np.floor((block[:, used] - low) * scale).astype(np.int64) @ weights[1:]
-        for block in _iterate_blocks(obs)
-    ]
+    hashed = []
+    for block in _iterate_blocks(obs):
+        places = (block[:, used] - low) * scale
+        cells = np.floor(places + COMPUTED_TOLERANCE).astype(np.int64)
+        hashed.append(cells @ weights[1:])
     key = np.concatenate(hashed) + transitions.action * weights[0]
 
     # The rank of each transition among those with its key.
