@@ -24,6 +24,7 @@ from eigenoptions.envs import FixedSeed, MazeEnv
 from eigenoptions.mdp import MDP, maze, reachable
 from eigenoptions.mdp.chains import uniform_walk
 from eigenoptions.mdp.mazes import perfect_map, rooms_map
+from reproduction.arena.keys import add_keys
 
 TEST_SEEDS = range(5000, 5020)
 DEVELOPMENT_SEEDS = range(100, 104)
@@ -97,20 +98,15 @@ def make_keys(seed: int, *, n_rooms: int, size: int) -> MDP:
     start = int(rng.choice(np.flatnonzero((room == 0) & has_no_key)))
     goal = int(rng.choice(np.flatnonzero(room == n_rooms - 1)))
 
-    # State keys * n_cells + cell; the last door is closed until all keys are taken.
-    n_sets = 1 << (n_rooms - 1)
-    keys, cell = np.divmod(np.arange(n_sets * n_cells), n_cells)
-    assert rooms.successors is not None
-    next_cell = rooms.successors[cell]
+    # The last door is closed until all keys are taken.
     is_last_door = column == (n_rooms - 1) * (size + 1)
-    is_closed = is_last_door[next_cell] & (keys < n_sets - 1)[:, None]
-    next_cell = np.where(is_closed, cell[:, None], next_cell)
-    successors = (keys[:, None] | keys_at[next_cell]) * n_cells + next_cell
+    successors = add_keys(rooms, keys_at, is_last_door)
+    # The goal with all keys: the last set of them.
+    goal_state = len(successors) - n_cells + goal
 
     # Only states that the start leads to.
     table = MDP.from_successors(successors)
     states = np.flatnonzero(reachable(table.transition, [start]))
-    goal_state = (n_sets - 1) * n_cells + goal
     return MDP.from_successors(
         np.searchsorted(states, successors[states]),
         start=int(np.searchsorted(states, start)),
@@ -126,10 +122,11 @@ def make_slippery(mdp: MDP, slip: float) -> MDP:
     """
     if slip == 0.0:
         return mdp
-    n_states, n_actions = mdp.n_states, mdp.n_actions
-    table = mdp.transition.toarray().reshape(n_states, n_actions, n_states)
+    shape = (mdp.n_states, mdp.n_actions, mdp.n_states)
+    table = mdp.transition.toarray().reshape(shape)
     total = table.sum(axis=1, keepdims=True)
-    others = (total - table) / (n_actions - 1)
+    # The mean of all other actions.
+    others = (total - table) / (mdp.n_actions - 1)
     return MDP((1.0 - slip) * table + slip * others, coords=mdp.coords)
 
 

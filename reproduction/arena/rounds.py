@@ -12,7 +12,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from itertools import product
+from itertools import count, product
 from typing import Any
 
 import numpy as np
@@ -139,19 +139,25 @@ def walk_with_covering_options(
     batches: list[Transitions] = []
     psi = None
     options: OptionSet | None = None
-    for number in range(1, 10**9):
+    # The caller decides after which round it has seen enough.
+    for number in count(1):
         batch = walk(
             mdp, round_steps, options, option_chance=option_chance, rng=generator
         )
         yield batch
         batches.append(batch)
+
+        # One more option, of all that was seen so far.
         psi = learn_representation(
             batch.obs, batch.next_obs, mdp.n_states, sweeps=10, begin=psi
         )
         purpose = find_covering_purpose(psi, number)
         seen = MDP.from_transitions(batches, mdp.n_states, mdp.n_actions)
         option = replace(solve(seen, purpose, gamma), mdp=mdp)
-        options = option if options is None else options + option
+        if options is None:
+            options = option
+        else:
+            options = options + option
 
 
 def find_covering_purpose(psi: FloatArray, number: int) -> Purpose:

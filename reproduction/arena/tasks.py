@@ -24,6 +24,7 @@ from eigenoptions.mdp.chains import uniform_walk
 from eigenoptions.mdp.mazes import rooms_map
 from eigenoptions.options import OptionSet
 from reproduction.arena.fresh_tasks import FRESH_TASKS
+from reproduction.arena.keys import add_keys
 
 # Of tables: dictionaries by name of column.
 Rows = list[dict[str, Any]]
@@ -196,7 +197,6 @@ def make_two_keys() -> MDP:
     442
     """
     rooms = maze(rooms_map(1, 3, 7, centred=True))
-    assert rooms.successors is not None
     assert rooms.coords is not None
     n_cells = rooms.n_states
     row, column = rooms.coords.T
@@ -204,20 +204,15 @@ def make_two_keys() -> MDP:
     # Rooms are columns 1 to 7, 9 to 15 and 17 to 23; a door is between two of them. The
     # first key, bit 0, is at the bottom left, the second at the top right of its room.
     is_locked = column >= 16
-    keys_at = np.zeros(n_cells, dtype=int)
+    keys_at = np.zeros(n_cells, dtype=np.int64)
     bottom_left = np.lexsort((column, -row))[0]
     top_right = np.flatnonzero(column == 15)[0]
     keys_at[bottom_left] = 1
     keys_at[top_right] = 2
 
-    # State keys * n_cells + cell; there are four sets of keys, of which 3 is both.
-    keys, cell = np.divmod(np.arange(4 * n_cells), n_cells)
-    after = rooms.successors[cell]
-    is_refused = is_locked[after] & (keys < 3)[:, None]
-    after = np.where(is_refused, cell[:, None], after)
-    successors = (keys[:, None] | keys_at[after]) * n_cells + after
     # The last state, the last corner with both keys, is the end.
-    successors[-1] = 4 * n_cells - 1
+    successors = add_keys(rooms, keys_at, is_locked)
+    successors[-1] = len(successors) - 1
 
     # Only states that the start leads to.
     is_reachable = reachable(MDP.from_successors(successors).transition, [0])
