@@ -145,6 +145,33 @@ class Episode(NamedTuple):
     qvel: FloatArray
 
 
+class Places(NamedTuple):
+    """The cells of a maze, as OGBench's rule sees them.
+
+    Attributes
+    ----------
+    cells : ndarray of shape (S, 2)
+        Row and column of each cell.
+    numbers : dict
+        The number of each cell.
+    centers : ndarray of shape (S, 2)
+        Coordinates of their middles.
+    moves : ndarray of shape (S, S)
+        Fewest moves from each cell to each.
+    nearest : ndarray of shape (S, S)
+        The neighbour of each cell that is nearest to each goal.
+    turns : ndarray of int
+        Cells that are not inside a corridor.
+    """
+
+    cells: IndexArray
+    numbers: dict[tuple[int, int], int]
+    centers: FloatArray
+    moves: FloatArray
+    nearest: IndexArray
+    turns: IndexArray
+
+
 def record_data(maze: str, kind: str, steps: int, seed: int) -> Log:
     """Steps of an agent that walks to goals with noise 0.5, by OGBench's rule."""
     episodes = list(record_episodes(maze, kind, steps, seed))
@@ -168,39 +195,42 @@ def record_episodes(maze: str, kind: str, steps: int, seed: int) -> Iterator[Epi
     np.random.seed(seed)  # noqa: NPY002
     rng = np.random.default_rng(seed)
 
-    layout = read_layout(env)
-    assert layout.coords is not None
-    cells = [tuple(cell) for cell in layout.coords.tolist()]
-    numbers = {cell: state for state, cell in enumerate(cells)}
-    centers = np.array([env.ij_to_xy(cell) for cell in cells])
-    moves = shortest_path(eo.graph(layout), unweighted=True)
-    nearest = find_nearest_neighbors(layout, moves)
-    turns = find_turns(layout)
-
+    places = read_places(env)
     length = choose_length(maze, kind)
     for _ in range(count_episodes(maze, kind, steps)):
-        start = rng.integers(layout.n_states)
-        goals = turns if kind == "navigate" else np.flatnonzero(moves[start] == 4)
-        goal = goals[rng.integers(len(goals))] if len(goals) else start
-        task = {"init_ij": layout.coords[start], "goal_ij": layout.coords[goal]}
+        start = rng.integers(len(places.cells))
+        goals = places.turns
+        if kind != "navigate":
+            goals = np.flatnonzero(places.moves[start] == 4)
+        goal = start
+        if len(goals):
+            goal = goals[rng.integers(len(goals))]
+        task = {"init_ij": places.cells[start], "goal_ij": places.cells[goal]}
         obs, _ = env.reset(options={"task_info": task})
+
         rows = []
         for noise in rng.normal(0.0, 0.5, (length, 2)):
-            # Not the last observation, which is that before a teleport.
-            position = env.get_xy()
-            here = numbers[env.xy_to_ij(position)]
-            direction = centers[nearest[here, goal]] - position
-            action = direction / (hypot(*direction) + 1e-6) + noise
-            action = np.minimum(np.maximum(action, -1.0), 1.0)
-
+            action = choose_noisy_action(env, places, goal, noise)
             next_obs, _, _, _, info = env.step(action)
             rows.append((obs, action, next_obs, info["prev_qpos"], info["prev_qvel"]))
             obs = next_obs
             if info["success"] and kind == "navigate":
-                goal = turns[rng.integers(len(turns))]
-                env.set_goal(goal_xy=env.add_noise(centers[goal]))
+                goal = places.turns[rng.integers(len(places.turns))]
+                env.set_goal(goal_xy=env.add_noise(places.centers[goal]))
         columns = [np.array(column) for column in zip(*rows, strict=True)]
         yield Episode(*columns)
+
+
+def choose_noisy_action(
+    env: Any, places: Places, goal: int, noise: FloatArray
+) -> FloatArray:
+    """The step towards the next cell on the way to a goal, with noise ``(2,)``."""
+    # Not the last observation, which is that before a teleport.
+    position = env.get_xy()
+    here = places.numbers[env.xy_to_ij(position)]
+    direction = places.centers[places.nearest[here, goal]] - position
+    action = direction / (hypot(*direction) + 1e-6) + noise
+    return np.minimum(np.maximum(action, -1.0), 1.0)
 
 
 def count_episodes(maze: str, kind: str, steps: int) -> int:
@@ -221,6 +251,22 @@ def read_layout(env: Any) -> MDP:
     """The maze of an environment as a table."""
     characters = np.where(np.asarray(env.maze_map), "#", ".")
     return eo.maze("\n".join("".join(row) for row in characters))
+
+
+def read_places(env: Any) -> Places:
+    """The cells of an environment's maze."""
+    layout = read_layout(env)
+    assert layout.coords is not None
+    cells = [tuple(cell) for cell in layout.coords.tolist()]
+    moves = shortest_path(eo.graph(layout), unweighted=True)
+    return Places(
+        cells=layout.coords,
+        numbers={cell: state for state, cell in enumerate(cells)},
+        centers=np.array([env.ij_to_xy(cell) for cell in cells]),
+        moves=moves,
+        nearest=find_nearest_neighbors(layout, moves),
+        turns=find_turns(layout),
+    )
 
 
 def find_nearest_neighbors(layout: MDP, moves: FloatArray) -> IndexArray:

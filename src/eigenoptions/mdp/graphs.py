@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -392,7 +392,28 @@ def _add_relays(
         links += [(hub, relay, weights[relay]) for relay in tree.top]
         for neighbour, relay in tree.nearest.items():
             nearest[hub, neighbour] = relay
+    return _join_trees(W, links, nearest, n_states + len(relays)), relays
 
+
+def _join_trees(
+    W: csr_array,
+    links: Sequence[tuple[int, int, float]],
+    nearest: Mapping[tuple[int, int], int],
+    n: int,
+) -> csr_array:
+    """Return weights ``(n, n)`` of the edges, and of the trees between them.
+
+    Parameters
+    ----------
+    W : csr_array of shape (S, S)
+        Weights.
+    links : sequence of (parent, child, weight)
+        Edges of the trees, which can be walked both ways.
+    nearest : mapping
+        By a hub and a neighbour, the relay that takes the place of the hub.
+    n : int
+        Number of states with the relays.
+    """
     edges = W.tocoo()
     rows = []
     columns = []
@@ -401,12 +422,10 @@ def _add_relays(
         columns.append(nearest.get((second, first), second))
     values = edges.data.tolist()
     for parent, child, weight in links:
-        # A tree can be walked both ways.
         rows += [parent, child]
         columns += [child, parent]
         values += [weight, weight]
-    n = n_states + len(relays)
-    return csr_array((values, (rows, columns)), shape=(n, n)), relays
+    return csr_array((values, (rows, columns)), shape=(n, n))
 
 
 class _Tree(NamedTuple):
