@@ -241,6 +241,11 @@ def test_forged_arrays_give_one_value_error(file, forged):
         eo.load_options(file)
 
 
+def test_file_of_a_table_takes_no_features(file):
+    with pytest.raises(ValueError, match="leave out features"):
+        eo.load_options(file, features=Raw())
+
+
 def test_linear_file_takes_no_mdp(tmp_path, i_maze):
     eo.LinearOptionSet([Purpose([1.0])], Raw(), 3).save(tmp_path / "linear")
     with pytest.raises(ValueError, match="feature space"):

@@ -16,9 +16,11 @@ from scipy.sparse import coo_array
 
 import eigenoptions as eo
 from eigenoptions.discovery.hierarchy import mdp_with_options
+from eigenoptions.evaluation import mean_interval
 from eigenoptions.features import Fourier, Raw
 from eigenoptions.options.walks import walk
 from eigenoptions.spectra.incidence import feature_spectrum, incidence
+from eigenoptions.studio import write_studio
 
 MDP = eo.maze("i-maze")
 
@@ -29,6 +31,9 @@ def make_vector() -> eo.OptionsVectorWrapper:
 
 
 W = eo.graph(MDP)
+
+PLACES = np.random.default_rng(0).random((200, 2))
+LOG = (PLACES[:-1], np.arange(199) % 2, PLACES[1:])
 
 
 @pytest.mark.parametrize(
@@ -48,9 +53,43 @@ W = eo.graph(MDP)
         (lambda: eo.MDP(np.eye(3), states="abc"), "states"),
         (lambda: eo.MDP(np.eye(3), states=["a", "b"]), "3 entries"),
         (lambda: eo.MDP(np.eye(3), states=["a", "b", "a"]), "'a' 2 times"),
+        (lambda: eo.MDP(np.eye(3), states=np.array(3)), "states"),
+        (lambda: eo.MDP(np.eye(3), reward=["a", "b", "c"]), "reward"),
+        (lambda: eo.MDP(np.eye(3), positions=[[1], [1, 2]]), "positions"),
+        (lambda: eo.MDP(np.eye(3), name=3), "name"),
+        (lambda: eo.MDP(np.eye(3), recognition=[1]), "recognition"),
+        (lambda: eo.MDP.from_successors([[0], [0, 1]]), "successors"),
+        (lambda: eo.discover(MDP, 2, method=np.zeros(3)), "method"),
+        (lambda: eo.discover(LOG, 2, features=np.zeros(3)), "features"),
         (lambda: eo.discover(MDP, 2, gamma=10**400), "gamma"),
         (lambda: eo.discover(MDP, 2, gamma=1 - 1e-13), "gamma"),
         (lambda: eo.Purpose([0.0], sign=np.zeros((9, 9))), "sign"),
+        (lambda: eo.Purpose(["a"]), "potential"),
+        (lambda: eo.Purpose([0.0], eigenvalue=[1, 2]), "eigenvalue"),
+        (lambda: eo.solve(MDP, MDP), "purposes"),
+        (lambda: eo.solve(MDP, [], provenance=5), "provenance"),
+        (lambda: eo.OptionSet(MDP, np.zeros((1, 19), int), purposes=3), "purposes"),
+        (lambda: eo.discover(MDP, 2)[[0.5]], "mask"),
+        (lambda: eo.discover(MDP, 2)[0].act(np.zeros(2, int)), "state"),
+        (lambda: eo.discover(MDP, 2).save(5), "path"),
+        (lambda: eo.discover(MDP, 2).save("\ud800"), "cannot write"),
+        (lambda: eo.load_options(5), "path"),
+        (lambda: eo.diffusion_time(MDP, option_chance="often"), '"auto"'),
+        (lambda: mean_interval([1.0, 2.0], confidence=1.0), "confidence"),
+        (lambda: mean_interval("abc"), "samples"),
+        (lambda: eo.Transitions.of(()), "parts"),
+        (lambda: eo.collect(lambda: None, 5), "must return one"),
+        (lambda: eo.explore(lambda: None, 5), "must return one"),
+        (lambda: eo.explore("eigenoptions/IMaze-v0", 5, known=3), "known"),
+        (lambda: eo.collect("eigenoptions/IMaze-v0", 5, features=[1]), "features"),
+        (lambda: eo.Planner(LOG).act(np.zeros((20, 20)), [0, 0]), "finite"),
+        (lambda: eo.Planner(LOG).act("here", [0, 0]), "finite"),
+        (lambda: incidence(eo.Transitions.of(LOG), 5), "features"),
+        (lambda: incidence(5, Raw()), "transitions"),
+        (lambda: eo.parallel.run_jobs(5, [1]), "function"),
+        (lambda: eo.parallel.run_jobs(abs, 5), "jobs"),
+        (lambda: eo.parallel.run_jobs(abs, [1], shared=5), "shared"),
+        (lambda: write_studio(5), "folder"),
         (lambda: make_vector().reset(options=5), "options"),
         (
             lambda: eo.OptionsWrapper(gym.make("eigenoptions/IMaze-v0"), 17),
@@ -62,6 +101,38 @@ def test_call_with_the_wrong_kind_says_what_is_needed(call, word):
     with pytest.raises((TypeError, ValueError, IndexError), match=word) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+class Careless(gym.Env):
+    """An environment that returns one value as its reward."""
+
+    def __init__(self, reward):
+        self.observation_space = gym.spaces.Discrete(2)
+        self.action_space = gym.spaces.Discrete(2)
+        self.reward = reward
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return 0, {}
+
+    def step(self, action):
+        return int(action), self.reward, False, False, {}
+
+
+@pytest.mark.parametrize("reward", [None, "much", float("nan"), np.float32("nan")])
+def test_reward_that_is_no_number_is_refused(reward):
+    for act in (eo.collect, eo.explore):
+        with pytest.raises(TypeError, match=r"reward.*correct its step") as caught:
+            act(Careless(reward), 20)
+        assert "\n" not in str(caught.value)
+    for reward in (1, np.float32(1), np.array(1.0), np.inf):
+        assert len(eo.explore(Careless(reward), 9).transitions) == 9
+
+
+def test_name_of_an_environment_does_not_control_the_terminal():
+    with pytest.raises(ValueError, match="no environment") as caught:
+        eo.from_env("\x1b[31mred")
+    assert "\x1b" not in str(caught.value)
 
 
 def test_wrapper_refuses_options_of_another_environment() -> None:

@@ -60,7 +60,7 @@ class Registry(Generic[T]):
 
     def find(self, name: str) -> T:
         """The entry with a name; ValueError lists the names if there is none."""
-        if name not in self._entries:
+        if not isinstance(name, str) or name not in self._entries:
             # Imported here, because it loads SciPy: ``import eigenoptions`` is light.
             from eigenoptions._validation import check_choice
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import fields
 from difflib import get_close_matches
 from math import inf
 from numbers import Real
 from reprlib import Repr
+from types import UnionType
 from typing import Any, Self, TypeVar
 from weakref import WeakValueDictionary
 
@@ -126,12 +128,15 @@ def explain_extra(extra: str) -> str:
     return f"pip install 'eigenoptions[{extra}]' (in a clone: pip install '.[{extra}]')"
 
 
-def check_type(name: str, value: object, expected: type, remedy: str) -> None:
+def check_type(
+    name: str, value: object, expected: type | UnionType, remedy: str
+) -> None:
     """Check that a value is an instance of a class; the error ends with a remedy."""
     if not isinstance(value, expected):
+        kinds = expected.__args__ if isinstance(expected, UnionType) else (expected,)
+        allowed = " or ".join(kind.__name__ for kind in kinds)
         raise TypeError(
-            f"{name} must be of type {expected.__name__}, "
-            f"got {type(value).__name__}: {remedy}"
+            f"{name} must be of type {allowed}, got {type(value).__name__}: {remedy}"
         )
 
 
@@ -139,7 +144,9 @@ def check_state(state: Any, n_states: int) -> int:
     """Check the number of a state; an array of one integer is accepted, too."""
     number = -1
     if hasattr(state, "__index__"):
-        number = int(state.__index__())
+        # An array of several entries has no number.
+        with suppress(TypeError):
+            number = int(state.__index__())
     if not 0 <= number < n_states:
         raise IndexError(
             f"state must be an integer in 0..{n_states - 1}, got {show_value(state)}"
@@ -198,7 +205,13 @@ def make_generator(rng: Any) -> np.random.Generator:
 
 def check_real(name: str, array: Any) -> Any:
     """Check that the entries of an array, dense or sparse, are numbers or booleans."""
-    checked = array if issparse(array) else np.asarray(array)
+    try:
+        checked = array if issparse(array) else np.asarray(array)
+    except (TypeError, ValueError):
+        # Lists of several lengths, or what cannot be converted.
+        raise ValueError(
+            f"{name} must be an array of numbers, got {show_value(array)}"
+        ) from None
     if checked.dtype.kind not in "buif":
         raise ValueError(f"{name} must be real numbers, got {checked.dtype}")
     return checked
@@ -217,6 +230,9 @@ def check_csr(name: str, matrix: Any, nonnegative: bool = False) -> csr_array:
     n_rows = checked.shape[0]
     remedy = "number rows and columns without gaps"
     check_memory(f"{name} of {n_rows:,} rows", 40.0 * n_rows, remedy)
+    n_entries = checked.nnz if issparse(checked) else np.count_nonzero(checked)
+    remedy = "use fewer states, or fewer entries that are not zero"
+    check_memory(f"{name} with {n_entries:,} entries", 48.0 * n_entries, remedy)
 
     result = csr_array(checked, dtype=np.float64, copy=True)
     result.sum_duplicates()
@@ -281,14 +297,17 @@ def set_readonly(array: NDArray[_Scalar]) -> NDArray[_Scalar]:
     return array.view()
 
 
-def readonly(array: Any, dtype: DTypeLike | None = None) -> NDArray[Any]:
+def readonly(
+    array: Any, dtype: DTypeLike | None = None, *, name: str = "an array"
+) -> NDArray[Any]:
     """Make an array that nobody can write to: a copy, unless this library sealed it.
 
     A read-only flag alone proves nothing, because the owner of the memory can reopen
-    it.
+    it. With a `dtype`, the entries must be numbers or booleans; an error gives the
+    `name`.
     """
     if dtype is not None:
-        array = check_real("an array", array)
+        array = check_real(name, array)
     result = np.asarray(array, dtype=dtype)
     if _is_sealed(result):
         return result

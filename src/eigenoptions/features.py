@@ -179,6 +179,11 @@ def compute_features(
     array or csr_array (N, d)
         The features.
     """
+    if not callable(features):
+        raise TypeError(
+            "features must be a function from a batch of observations to an array, got "
+            f"{type(features).__name__}"
+        )
     phi = features(obs)
     phi = check_csr("features", phi) if issparse(phi) else np.asarray(phi)
 

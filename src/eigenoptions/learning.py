@@ -33,7 +33,7 @@ from eigenoptions._validation import (
 )
 from eigenoptions.mdp import MDP, distance
 from eigenoptions.options import OptionSet
-from eigenoptions.options.tuning import resolve_exploration
+from eigenoptions.options.tuning import check_auto, resolve_exploration
 from eigenoptions.options.walks import make_tables, stack_policies
 
 if TYPE_CHECKING:
@@ -295,7 +295,7 @@ def q_learning(
             )
         option_chance, stop_chance = chances.option_chance, chances.stop_chance
     elif isinstance(option_chance, str):
-        check_choice("option_chance", option_chance, ("auto",))
+        check_auto(option_chance)
         option_chance = None
     moves, choices = make_tables(mdp, policies, option_chance, stop_chance)
     task = kernel.Task(start, goal, max_steps)

@@ -16,7 +16,14 @@ import logging
 import os
 import pickle
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -25,7 +32,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 from warnings import catch_warnings
 
 from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
-from eigenoptions._validation import check_choice, check_int, explain_extra
+from eigenoptions._validation import check_choice, check_int, check_type, explain_extra
 
 __all__ = ["using", "run_jobs", "use_one_blas_thread"]
 
@@ -118,7 +125,14 @@ def run_jobs(
         Results in the order of the jobs.
     """
     progress = check_progress(progress)
+    if not callable(function):
+        raise TypeError(
+            f"function must be callable with a job, got {type(function).__name__}"
+        )
+    check_type("jobs", jobs, Iterable, "give a list of jobs")
     jobs = list(jobs)
+    if shared is not None:
+        check_type("shared", shared, Mapping, "give names and values of arguments")
     shared = dict(shared or {})
     if progress is not None:
         progress(0, len(jobs))

@@ -198,12 +198,13 @@ def _list_parts(transitions: Transitions) -> Parts:
 
 def _looks_like_list(data: tuple[Any, ...]) -> bool:
     """Whether a tuple is a sequence of steps, because it has too many parts."""
-    return len(data) not in (2, 3, 4, 5) and isinstance(data[0], Mapping | tuple)
+    has_steps = len(data) > 0 and isinstance(data[0], Mapping | tuple)
+    return has_steps and len(data) not in (2, 3, 4, 5)
 
 
 def _check_no_steps(data: tuple[Any, ...]) -> None:
     """Raise ValueError for a few tuples that could be steps, or parts of steps."""
-    could_be_steps = all(
+    could_be_steps = len(data) > 0 and all(
         isinstance(entry, tuple) and len(entry) == len(data[0]) for entry in data
     )
     if could_be_steps and len(data[0]) in STEP_SIZES:

@@ -131,6 +131,12 @@ def discover(
         n_options = check_int("n_options", n_options)
     if seed is not None:
         seed = check_int("seed", seed, 0)
+    features = settings.get("features")
+    if not (features is None or isinstance(features, str) or callable(features)):
+        raise TypeError(
+            "features must be a name or a function from a batch of observations to an "
+            f"array, got {type(features).__name__}"
+        )
     request = Request(
         method=get_method(method),
         n_options=n_options,

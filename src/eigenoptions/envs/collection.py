@@ -326,6 +326,11 @@ def _choose_storage(
 
     It is a copy, since environments may reuse their own.
     """
+    if features is not None and not callable(features):
+        raise TypeError(
+            "features must be a function from a batch of observations to an array, got "
+            f"{type(features).__name__}"
+        )
     space = envs.single_observation_space
     first_env = envs.envs[0] if hasattr(envs, "envs") else envs
     name = env_name(first_env)

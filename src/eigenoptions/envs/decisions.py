@@ -176,7 +176,7 @@ class DecisionMaker:
 
         stop_chance = check_float("stop_chance", stop_chance, minimum=0, below=1)
         exploration = resolve_exploration(options, option_chance, stop_chance)
-        if option_chance == "auto":
+        if isinstance(option_chance, str):
             _tell_exploration(env, options, exploration)
         self.stop_chance = exploration.stop_chance
         self.option_chance = exploration.option_chance

@@ -17,12 +17,23 @@ import numpy as np
 
 from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
 from eigenoptions._types import Randomness
-from eigenoptions._validation import check_choice, check_int, make_generator
+from eigenoptions._validation import (
+    check_choice,
+    check_int,
+    check_type,
+    make_generator,
+)
 from eigenoptions.envs.experience import Experience, Promise, Walker, describe_env
 from eigenoptions.envs.families import Key
 from eigenoptions.envs.found import About, Found, Log, unpack_keys, unpack_observations
 from eigenoptions.envs.mazes import MazeEnv
-from eigenoptions.envs.sources import count_actions, make_env, reset_env, step_env
+from eigenoptions.envs.sources import (
+    call_factory,
+    count_actions,
+    make_env,
+    reset_env,
+    step_env,
+)
 from eigenoptions.mdp import MDP
 from eigenoptions.options.files import read_arrays
 
@@ -309,12 +320,13 @@ def make_single_env(env: Explorable) -> gym.Env[Any, Any]:
     if isinstance(env, MDP):
         return MazeEnv(env)
     if not isinstance(env, gym.Env) and callable(env):
-        return env()
+        return call_factory(env)
     return make_env(env)
 
 
 def restore(experience: Experience, found: Found) -> None:
     """Begin an experience with what was found before."""
+    check_type("known", found, Found, "give what explore returned")
     about = experience.about
     if found.about.layout != about.layout or found.about.n_actions != about.n_actions:
         raise ValueError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isnan
 from typing import Any, TypeAlias
 
 import gymnasium as gym
@@ -10,6 +11,8 @@ from gymnasium import wrappers
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import SyncVectorEnv, VectorEnv
 
+from eigenoptions._text import printable
+from eigenoptions._validation import show_value
 from eigenoptions.envs.mazes import MazeEnv
 from eigenoptions.mdp import MDP
 
@@ -43,11 +46,25 @@ def step_env(
     if isinstance(returned, tuple) and len(returned) == 5:
         obs, reward, terminated, truncated, info = returned
         if isinstance(info, dict):
+            _check_reward(env, reward)
             return obs, reward, terminated, truncated, info
     raise TypeError(
         f"step of {env_name(env)} must return (obs, reward, terminated, truncated, "
         f"info) with a dict, got {_describe_returned(returned)}: correct its step"
     )
+
+
+def _check_reward(env: gym.Env[Any, Any], reward: Any) -> None:
+    """Raise TypeError if a reward is no number, or nan."""
+    try:
+        is_number = not isnan(reward)
+    except TypeError:
+        is_number = False
+    if not is_number:
+        raise TypeError(
+            f"step of {env_name(env)} must return a number as reward, got "
+            f"{show_value(reward)}: correct its step"
+        )
 
 
 def _describe_returned(returned: Any) -> str:
@@ -108,6 +125,17 @@ def make_env(env: str | gym.Env[Any, Any]) -> gym.Env[Any, Any]:
         raise _make_unknown_env_error(env, error) from error
 
 
+def call_factory(factory: Callable[[], Any]) -> gym.Env[Any, Any]:
+    """Return the environment that a function makes."""
+    made = factory()
+    if not isinstance(made, gym.Env):
+        raise TypeError(
+            "a function that is given for an environment must return one, got "
+            f"{type(made).__name__}"
+        )
+    return made
+
+
 def make_vector_env(
     env: Source, n_envs: int = 1, max_episode_steps: int | None = None
 ) -> tuple[VectorEnv[Any, Any, Any], bool]:
@@ -153,7 +181,7 @@ def make_vector_env(
         elif isinstance(env, MDP):
             made = MazeEnv(env)
         else:
-            made = env()
+            made = call_factory(env)
         checked = CheckedReturns(made)
         if max_episode_steps is None:
             return checked
@@ -178,7 +206,7 @@ def _make_registered(
 
 def _make_unknown_env_error(name: str, error: Exception) -> ValueError:
     """The error for an id that Gymnasium cannot make, with its own first line."""
-    reason = str(error).splitlines()[0]
+    reason = printable(str(error).splitlines()[0])
     hint = ""
     for prefix, module in _MODULES_OF_IDS.items():
         if name.startswith(prefix):

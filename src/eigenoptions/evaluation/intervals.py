@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from eigenoptions._types import FloatArray
+from eigenoptions._validation import check_float, check_real
 
 
 def mean_interval(
@@ -35,8 +36,9 @@ def mean_interval(
     # SciPy's statistics take long to load, and few users need an interval.
     from scipy import stats
 
-    values = np.asarray(samples, dtype=float)
-    n_samples = len(values)
+    confidence = check_float("confidence", confidence, above=0, below=1)
+    values = check_real("samples", samples).astype(float)
+    n_samples = len(values) if values.ndim else 0
     if n_samples == 0:
         raise ValueError("an interval needs at least one sample, got none")
     mean = values.mean(axis=0)

@@ -22,7 +22,9 @@ from eigenoptions._validation import (
     Record,
     check_csr,
     check_int,
+    check_real,
     check_state,
+    check_type,
     readonly,
     set_readonly,
     show_value,
@@ -107,6 +109,10 @@ class MDP(Record):
             checked["weights"] = _check_edge_weights(self.weights, n_states)
         if self.states is not None:
             _check_states(self.states, n_states)
+        if self.recognition is not None:
+            check_type("recognition", self.recognition, dict, "from_env makes it")
+        for field in ("name", "legend"):
+            check_type(field, getattr(self, field), str, "give text")
 
         for field, value in checked.items():
             object.__setattr__(self, field, value)
@@ -127,7 +133,7 @@ class MDP(Record):
         >>> MDP.from_successors([[1, 0], [0, 1]], start=0)
         MDP(2 states, 2 actions, deterministic, start 0)
         """
-        table = np.asarray(successors)
+        table = check_real("successors", successors)
         if table.ndim != 2:
             raise ValueError(
                 f"successors must be integers (S, A), got {table.dtype} {table.shape}"
@@ -494,7 +500,8 @@ def _check_edge_weights(weights: Any, n_states: int) -> csr_array:
 
 def _check_states(states: Any, n_states: int) -> None:
     """Raise ValueError unless there is one entry per state, and each only once."""
-    if not isinstance(states, Sequence | np.ndarray) or isinstance(states, str):
+    is_sequence = isinstance(states, Sequence) or np.ndim(states) > 0
+    if not is_sequence or isinstance(states, str):
         raise ValueError(
             f"states must be a sequence of {n_states} entries, got {show_value(states)}"
         )
@@ -543,7 +550,7 @@ def _check_headings(headings: Any, n_states: int) -> NDArray[np.int_]:
 
 def _check_positions(positions: Any, n_states: int) -> FloatArray:
     """Read-only positions ``(S, 2)`` of nodes."""
-    checked = readonly(positions, np.float64)
+    checked = readonly(positions, np.float64, name="positions")
     if checked.shape != (n_states, 2) or not np.isfinite(checked).all():
         raise ValueError(
             f"positions must be finite numbers ({n_states}, 2), got shape "
@@ -554,11 +561,11 @@ def _check_positions(positions: Any, n_states: int) -> FloatArray:
 
 def _check_reward(reward: Any, n_states: int, n_rows: int) -> FloatArray:
     """Read-only rewards, one per state or one per state and action."""
-    checked = readonly(np.ravel(reward), np.float64)
+    numbers = check_real("reward", reward)
+    checked = readonly(np.ravel(numbers), np.float64)
     if len(checked) not in (n_states, n_rows) or not np.isfinite(checked).all():
         raise ValueError(
-            f"reward must be {n_states} or {n_rows} finite numbers, "
-            f"got {np.shape(reward)}"
+            f"reward must be {n_states} or {n_rows} finite numbers, got {numbers.shape}"
         )
     return checked
 

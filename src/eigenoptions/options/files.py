@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load, save
 
 from eigenoptions._text import printable
+from eigenoptions._validation import check_type
 
 try:
     import fcntl
@@ -44,8 +45,9 @@ def write_atomically(path: str | Path, data: bytes) -> None:
     It is written under a temporary name in the same folder, and then renamed. What
     killed processes left under such names in this folder is removed.
     """
-    target = Path(os.path.realpath(path))
+    check_type("path", path, str | Path, "give the name of a file")
     try:
+        target = Path(os.path.realpath(path))
         if target.exists() and not target.is_file():
             raise OSError(0, "it is not a regular file")
         _remove_abandoned_files(target.parent)
@@ -55,6 +57,9 @@ def write_atomically(path: str | Path, data: bytes) -> None:
             f"cannot write {path}: {error.strerror}; "
             "choose a file in a folder that exists"
         ) from None
+    except ValueError as error:
+        # Names with characters that no file can have.
+        raise ValueError(f"cannot write {str(path)!r}: {error}") from None
 
 
 def _write_and_rename(target: Path, data: bytes) -> None:
@@ -137,6 +142,7 @@ def read_arrays(path: str | Path) -> tuple[dict[str, Any], Arrays]:
 
     Raise ValueError if it is no such file, or damaged.
     """
+    check_type("path", path, str | Path, "give the name of a file")
     # Reading a pipe or a device could wait forever.
     if Path(path).exists() and not Path(path).is_file():
         raise ValueError(f"{path} is not a regular file: give a file of options")

@@ -8,9 +8,10 @@ computes an `OptionSet` of them.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
 from typing import Any, Self, TypeVar, overload
 
@@ -28,6 +29,7 @@ from eigenoptions._types import (
 )
 from eigenoptions._validation import (
     Record,
+    check_float,
     check_int,
     check_state,
     check_type,
@@ -96,11 +98,15 @@ class Purpose(Record):
     exact: bool = False
 
     def __post_init__(self) -> None:
-        checked: dict[str, Any] = {"eigenvalue": float(self.eigenvalue)}
+        checked: dict[str, Any] = {"eigenvalue": _check_eigenvalue(self.eigenvalue)}
         if self.potential is not None:
-            checked["potential"] = readonly(self.potential, np.float64)
+            checked["potential"] = readonly(
+                self.potential, np.float64, name="potential"
+            )
         if self.initiation is not None:
-            checked["initiation"] = readonly(self.initiation, np.bool_)
+            checked["initiation"] = readonly(
+                self.initiation, np.bool_, name="initiation"
+            )
         for name in ("index", "sign", "goal"):
             number = getattr(self, name)
             if number is not None:
@@ -127,6 +133,13 @@ class Purpose(Record):
         if np.isfinite(self.eigenvalue):
             text += f", eigenvalue {self.eigenvalue:.4g}"
         return f"Purpose({text})"
+
+
+def _check_eigenvalue(value: float) -> float:
+    """Check that an eigenvalue is a finite number, or nan for a purpose without one."""
+    if isinstance(value, Real) and np.isnan(float(value)):
+        return float(value)
+    return check_float("eigenvalue", value)
 
 
 class OptionFields:
@@ -230,7 +243,7 @@ class OptionSequence(Sequence[T]):
         if not isinstance(index, slice) and not np.size(index):
             index = np.empty(0, dtype=np.intp)
         elif not isinstance(index, slice):
-            index = np.asarray(index)
+            index = _check_selection(index)
         selected = np.arange(len(self))[index]
 
         changes: dict[str, Any] = {
@@ -267,6 +280,17 @@ class OptionSequence(Sequence[T]):
         return text
 
 
+def _check_selection(index: Any) -> NDArray[Any]:
+    """Return the numbers or the mask by which options are selected, as an array."""
+    selection = np.asarray(index)
+    if selection.ndim != 1 or selection.dtype.kind not in "biu":
+        raise TypeError(
+            "choose options by number, label, slice, list of numbers or mask, got "
+            f"{show_value(index)}"
+        )
+    return selection
+
+
 def _describe_purpose(purpose: Purpose) -> dict[str, Any]:
     """Return the fields of a purpose that a file keeps, without empty ones."""
     described: dict[str, Any] = {"label": purpose.label}
@@ -279,12 +303,13 @@ def _describe_purpose(purpose: Purpose) -> dict[str, Any]:
     return described
 
 
-def check_purposes(purposes: Sequence[Purpose]) -> tuple[Purpose, ...]:
+def check_purposes(purposes: Iterable[Purpose]) -> tuple[Purpose, ...]:
     """Return purposes that all have a label; the third is ``"option 3"`` by default."""
+    remedy = "make them with eigenpurposes or Purpose(potential)"
+    check_type("purposes", purposes, Iterable, remedy)
     checked = []
     for number, purpose in enumerate(purposes, start=1):
-        remedy = "make them with eigenpurposes or Purpose(potential)"
-        check_type("purposes", purpose, Purpose, remedy)
+        check_type("each of purposes", purpose, Purpose, remedy)
         if not purpose.label:
             purpose = replace(purpose, label=f"option {number}")
         checked.append(purpose)
@@ -358,7 +383,7 @@ class Option(Record, OptionFields, TablePolicy):
         check_type("mdp", self.mdp, MDP, "make one with maze, from_env or MDP(table)")
         check_type("purpose", self.purpose, Purpose, "make one with Purpose(potential)")
         policy = _check_policy(self.policy, self.mdp, ndim=1)
-        value = readonly(self.value, np.float64)
+        value = readonly(self.value, np.float64, name="value")
         if value.shape != policy.shape:
             raise ValueError(f"value must have shape {policy.shape}, got {value.shape}")
         set_fields(self, {"policy": policy, "value": value})
@@ -436,11 +461,10 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
         if self.value is None:
             value = readonly(np.zeros(policy.shape))
         else:
-            value = readonly(self.value, np.float64)
-        purposes = tuple(self.purposes)
+            value = readonly(self.value, np.float64, name="value")
+        purposes = check_purposes(self.purposes)
         if not purposes:
-            purposes = (Purpose(None),) * len(policy)
-        purposes = check_purposes(purposes)
+            purposes = check_purposes([Purpose(None)] * len(policy))
 
         if value.shape != policy.shape or len(purposes) != len(policy):
             raise ValueError(
@@ -526,12 +550,14 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
             return
 
         fits = (self.n_states, self.n_actions) == (mdp.n_states, mdp.n_actions)
+        difference = ""
         if fits and not self._is_estimated():
             fits = self.mdp.fingerprint == mdp.fingerprint
+            difference = ", which has other dynamics, weights of edges or names"
         if not fits:
             raise ValueError(
                 f"options of another state space: options of {self.mdp!r}, "
-                f"not of {mdp!r}; discover options on it"
+                f"not of {mdp!r}{difference}; discover options on it"
             )
 
     def _is_estimated(self) -> bool:

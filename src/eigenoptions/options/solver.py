@@ -100,9 +100,11 @@ def solve(
     progress = check_progress(progress)
     gamma = _check_gamma(gamma)
     check_type("mdp", mdp, MDP, "make one with maze() or from_env()")
+    if provenance is not None:
+        check_type("provenance", provenance, dict, "give names and values")
     if isinstance(purposes, Purpose):
         purposes = [purposes]
-    purposes = check_purposes(list(purposes))
+    purposes = check_purposes(purposes)
     n_options = len(purposes)
     n_states = mdp.n_states
     n_actions = mdp.n_actions

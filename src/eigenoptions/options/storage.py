@@ -70,6 +70,12 @@ def load_options(
     if kind not in ("options", "linear options"):
         raise ValueError(f"{path} holds {printable(str(kind))}, not options")
 
+    if kind == "options" and not (features is None and basis is None):
+        raise ValueError(
+            f"{path} holds options of a table, not of a feature space: leave out "
+            "features and basis"
+        )
+
     options: OptionSet | LinearOptionSet
     try:
         if kind == "options":

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from eigenoptions._types import BoolArray, FloatArray, IntegerArray
-from eigenoptions._validation import check_choice, check_int
+from eigenoptions._validation import check_int, show_value
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp.chains import continue_after_end, find_recurrent_states
 from eigenoptions.options.records import OptionSet
@@ -185,7 +185,7 @@ def resolve_exploration(
     """
     if not isinstance(option_chance, str):
         return Exploration(option_chance, stop_chance)
-    check_choice("option_chance", option_chance, ("auto",))
+    check_auto(option_chance)
     if isinstance(options, OptionSet):
         return tune_exploration(options.mdp, options)
     found: Exploration | None = getattr(options, "exploration", None)
@@ -193,6 +193,15 @@ def resolve_exploration(
         return found
     # The most careful pair: with 32 options it did no harm on any map that we tried.
     return Exploration(option_chance=0.01, stop_chance=0.05)
+
+
+def check_auto(option_chance: str) -> None:
+    """Check that an `option_chance` that is text is "auto"."""
+    if option_chance != "auto":
+        raise ValueError(
+            'option_chance must be a probability, "auto" or None, got '
+            f"{show_value(option_chance)}"
+        )
 
 
 def _find_best(times: FloatArray) -> int:

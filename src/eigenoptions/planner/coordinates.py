@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenoptions._types import FloatArray
+from eigenoptions._validation import show_value
 
 
 class Coordinates:
@@ -66,10 +67,15 @@ class Coordinates:
 
     def read(self, obs: Any) -> FloatArray:
         """Coordinates ``(d,)`` of one observation."""
-        point = np.asarray(obs, dtype=np.float64)
+        try:
+            point = np.asarray(obs, dtype=np.float64)
+        except (TypeError, ValueError):
+            # The shape is refused below.
+            point = np.empty(0)
         if point.shape != (self.width,) or not all(map(isfinite, point.tolist())):
             raise ValueError(
-                f"an observation must be {self.width} finite numbers, got {obs}"
+                f"an observation must be {self.width} finite numbers, got "
+                f"{show_value(obs)}"
             )
         if self._is_identity:
             return point

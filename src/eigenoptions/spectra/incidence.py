@@ -434,9 +434,10 @@ def _iterate_feature_pairs(
     transitions: Batches, features: FeatureFunction
 ) -> Iterator[tuple[Any, Any]]:
     """Features ``(N, d)``, dense or sparse, before and after each batch of steps."""
+    remedy = "make them with Transitions.of(data)"
+    check_type("transitions", transitions, Transitions | Iterable, remedy)
     batches = [transitions] if isinstance(transitions, Transitions) else transitions
     for batch in batches:
-        remedy = "make them with Transitions.of(data)"
         check_type("transitions", batch, Transitions, remedy)
         phi = compute_features(features, batch.obs)
         phi_next = compute_features(features, batch.next_obs, n_features=phi.shape[1])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from eigenoptions._validation import check_type
 from eigenoptions.mdp import MDP, maze, mazes
 
 _PAGE = Path(__file__).parent / "page"
@@ -39,6 +40,7 @@ def write_studio(folder: str | Path, source: str | Path = "four-rooms") -> Path:
     ...     write_studio(folder).name
     'index.html'
     """
+    check_type("folder", folder, str | Path, "give the name of a folder")
     first_map = draw_rows(maze(source))
     built_in = [{"name": name, "map": draw_rows(maze(name))} for name in mazes()]
     content = json.dumps({"maze": first_map, "mazes": built_in})
