@@ -7,10 +7,13 @@ say what is asked of each.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 FloatArray: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
@@ -55,5 +58,8 @@ class ActsOnObservations(Protocol):
         """The action at an observation, or TERMINATE."""
 
 
-# From a batch of observations (N, ...) to features (N, d), dense or sparse.
+# Features (N, d) of a batch of observations, dense or sparse.
+FeatureMatrix: TypeAlias = "NDArray[Any] | csr_array"
+
+# From a batch of observations (N, ...) to features (N, d).
 FeatureFunction: TypeAlias = Callable[[Any], Any]

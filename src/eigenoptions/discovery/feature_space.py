@@ -11,7 +11,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from eigenoptions._ties import COMPUTED_TOLERANCE
-from eigenoptions._types import FeatureFunction, FloatArray, IndexArray
+from eigenoptions._types import (
+    FeatureFunction,
+    FeatureMatrix,
+    FloatArray,
+    IndexArray,
+)
 from eigenoptions._validation import check_choice, check_int, check_settings
 from eigenoptions.data import ColumnReport, Transitions, check_columns
 from eigenoptions.discovery.cells import has_vectors, tune_fitted
@@ -49,7 +54,7 @@ class _FeaturePurposes:
 
     purposes: list[Purpose]
     features: FeatureFunction
-    table: Any
+    table: FeatureMatrix
     numbered: Transitions
     provenance: dict[str, Any]
 

@@ -22,7 +22,7 @@ from eigenoptions.discovery.samples import (
     sample_environment,
 )
 from eigenoptions.discovery.tables import Request
-from eigenoptions.envs.exploring import Explorer, explore
+from eigenoptions.envs.exploring import Explorable, Explorer, explore
 from eigenoptions.envs.families import Key
 from eigenoptions.envs.finite import SearchResult, mdp_from_table, try_search
 from eigenoptions.envs.found import Found
@@ -149,7 +149,7 @@ def explore_source(source: Any, key: str | Key, request: Request) -> ReadSource:
 
 
 def explore_key(
-    env: Any,
+    env: Explorable,
     key: str | Key,
     *,
     steps: int = 20_000,

@@ -148,7 +148,7 @@ def mdp_from_table(env: gym.Env[Any, Any]) -> MDP | None:
 
     mdp = getattr(layer, "mdp", None)
     has_mdp = isinstance(mdp, MDP)
-    table = getattr(layer, "P", None)
+    table: Any = getattr(layer, "P", None)
     if not has_mdp and table is None:
         return None
     if changing_wrapper is not None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
@@ -49,7 +50,7 @@ class PoseTracker:
         self._heading = 0
         self._view: NDArray[Any] = np.zeros((7, 7, 3), dtype=np.uint8)
 
-    def begin(self, env: Any, obs: Any) -> Hashable:
+    def begin(self, env: gym.Env[Any, Any], obs: Any) -> Hashable:
         """Return the key of the first state of an episode, which is the origin."""
         self._x = 0
         self._y = 0
@@ -57,7 +58,7 @@ class PoseTracker:
         self._view = _find_view(obs)
         return self._describe()
 
-    def follow(self, env: Any, obs: Any, action: int) -> Hashable:
+    def follow(self, env: gym.Env[Any, Any], obs: Any, action: int) -> Hashable:
         """Return the key of the state that an action led to."""
         if action == _TURN_LEFT:
             self._heading = (self._heading - 1) % 4

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
+import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
@@ -31,7 +33,11 @@ _OUTCOME = np.dtype(
 )
 
 
-def read_table(env: Any, table: Any, name: str) -> MDP:
+# What every action does in every state: an environment's ``table[s][a]``.
+Table: TypeAlias = Mapping[int, Any] | Sequence[Any]
+
+
+def read_table(env: gym.Env[Any, Any], table: Table, name: str) -> MDP:
     """Return the MDP of an environment's own table.
 
     Every action stays put where an episode has ended. It does so too in states that are
@@ -85,7 +91,7 @@ def read_table(env: Any, table: Any, name: str) -> MDP:
     )
 
 
-def _list_outcomes(table: Any, n_actions: int) -> NDArray[np.void]:
+def _list_outcomes(table: Table, n_actions: int) -> NDArray[np.void]:
     """List all possible outcomes of a table, one row each."""
     states = table.items() if isinstance(table, dict) else enumerate(table)
     rows = []
@@ -106,7 +112,7 @@ def _check_states(outcomes: NDArray[np.void], n_states: int, name: str) -> None:
 
 
 def _find_start_chance(
-    env: Any, outcomes: NDArray[np.void], n_states: int
+    env: gym.Env[Any, Any], outcomes: NDArray[np.void], n_states: int
 ) -> FloatArray:
     """Return ``(S,)`` how likely episodes begin in each state.
 

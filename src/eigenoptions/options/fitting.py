@@ -16,6 +16,7 @@ from eigenoptions._text import describe
 from eigenoptions._types import (
     BoolArray,
     FeatureFunction,
+    FeatureMatrix,
     FloatArray,
     IndexArray,
     Progress,
@@ -218,7 +219,7 @@ class _Regressions:
         Number of actions A.
     """
 
-    phi_next: Any
+    phi_next: FeatureMatrix
     members: list[IndexArray]
     solvers: list[Callable[[FloatArray], FloatArray]]
     n_actions: int
@@ -252,8 +253,8 @@ class _Regressions:
 
 
 def _prepare_regressions(
-    phi: Any,
-    phi_next: Any,
+    phi: FeatureMatrix,
+    phi_next: FeatureMatrix,
     action: IndexArray,
     n_actions: int,
     parts: int,

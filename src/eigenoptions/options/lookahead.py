@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from eigenoptions._types import Environment
+
+EnvironmentType = TypeVar("EnvironmentType", bound=Environment)
 
 # From an environment to its state, and from an environment and a state back to it.
 Save = Callable[[Any], Any]
@@ -107,7 +109,7 @@ def _are_equal(first: Any, second: Any) -> bool:
     return np.array_equal(first, second)
 
 
-def copy_env(env: Any) -> Any:
+def copy_env(env: EnvironmentType) -> EnvironmentType:
     """Return a copy of an environment with its wrappers, which is not rendered.
 
     Raise ValueError if it cannot be copied.
@@ -126,10 +128,10 @@ def copy_env(env: Any) -> Any:
     return twin
 
 
-def _list_shared_parts(env: Any) -> dict[int, Any]:
+def _list_shared_parts(env: Environment) -> dict[int, Any]:
     """Return the parts that copies share with `env`, as a memo of `deepcopy`."""
     memo: dict[int, Any] = {}
-    layer = env
+    layer: object | None = env
     while layer is not None:
         attributes = vars(layer)
         for name in _SHARED_ATTRIBUTES:

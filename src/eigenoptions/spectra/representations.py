@@ -164,7 +164,7 @@ def compute_smallest_eigenvectors(A: Any, k: int) -> tuple[FloatArray, FloatArra
     return values[:k], basis[:, :k]
 
 
-def _invert(A: Any) -> FloatArray:
+def _invert(A: csr_array) -> FloatArray:
     """The inverse ``(S, S)`` of a sparse matrix, as a dense array."""
     identity = np.eye(_check_size(A.shape[0]))
     inverse: FloatArray = splu(csc_array(A)).solve(identity)
