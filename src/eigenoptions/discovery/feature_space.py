@@ -105,55 +105,24 @@ def discover_features(samples: Samples, request: Request) -> LinearOptionSet:
 
 
 def _discover(samples: Samples, request: Request) -> LinearOptionSet:
-    settings = dict(request.settings)
-    features = samples.features or settings.pop("features", None)
-    settings.pop("features", None)
-    if features is None:
-        features = _choose_features(samples.transitions)
-    is_trained = isinstance(features, str) and features == "deep"
-    policy = _check_policy(settings.pop("policy", None), is_trained)
-    signs = {
-        "both_signs": settings.pop("both_signs", True),
-        "skip_zero": settings.pop("skip_zero", True),
-    }
-    whiten = settings.pop("whiten", True)
-    per_cell = settings.pop("per_cell", 4)
-    report = None
-    takes_columns = is_trained
-    if isinstance(features, str):
-        takes_columns |= get_feature_map(features).has_columns()
-    if takes_columns:
-        report = _read_columns(samples, settings.pop("columns", None))
-
-    # What is left belongs to the feature map or to the fit.
-    names = _list_map_settings(features)
-    of_map = {name: settings.pop(name) for name in names if name in settings}
-    check_settings(
-        "discovery in features",
-        settings,
-        ("iterations", "ridge", "stop", "parts"),
-        names,
-    )
-
+    settings = _read_settings(samples, request)
     gamma = request.gamma
     if gamma is None:
-        gamma = 0.9 if is_trained else 0.99
+        gamma = 0.9 if settings.is_trained else 0.99
     provenance = {"method": "eigen", "source": "samples", **samples.provenance}
 
-    if is_trained:
-        learned = learn_purposes(samples, request, signs, of_map, report)
-        if policy == "clusters":
+    learned = None
+    if settings.is_trained:
+        learned = learn_purposes(
+            samples, request, settings.signs, settings.of_map, settings.report
+        )
+        if settings.policy == "clusters":
             return solve_clusters(learned, samples.n_actions, gamma, provenance)
         found = _take_learned(learned)
     else:
-        if report is not None and len(report.used) < len(report.columns):
-            of_map["columns"] = report.used
-        phi = _make_map(features, samples, of_map)
-        found = _find_purposes(samples, phi, request, signs, whiten, per_cell)
-        if report is not None:
-            _warn_of_columns(report, samples, found)
+        found = _find_purposes(samples, request, settings)
     provenance |= found.provenance
-    if policy == "look-ahead":
+    if settings.policy == "look-ahead":
         return LinearOptionSet(
             tuple(found.purposes),
             found.features,
@@ -169,20 +138,104 @@ def _discover(samples: Samples, request: Request) -> LinearOptionSet:
         gamma=gamma,
         provenance=provenance,
         progress=request.progress,
-        **settings,
+        **settings.of_fit,
     )
+    # The fit looked rows of the table up; options act on observations.
+    options = replace(options, features=found.features)
+
     exploration = None
-    if is_trained:
+    if learned is not None:
         # Values on trained features are never exact: an option whose potential no
         # longer rises could run for ever.
         options = options.with_termination(patience=8)
+        # What was learned has only the columns that are used.
         trained: Any = learned.spectrum.features
-        options = replace(options, features=trained)
-        exploration = tune_on_clusters(learned, options, samples.n_actions)
-    options = replace(options, features=found.features)
-    if not is_trained and has_vectors(samples):
-        exploration = tune_fitted(options, samples, report)
+        of_used_columns = replace(options, features=trained)
+        exploration = tune_on_clusters(learned, of_used_columns, samples.n_actions)
+    elif has_vectors(samples):
+        exploration = tune_fitted(options, samples, settings.report)
     return replace(options, exploration=exploration)
+
+
+@dataclass(frozen=True, eq=False)
+class _Settings:
+    """The settings of `discover_features`, by what takes them.
+
+    Attributes
+    ----------
+    features : str or callable
+        The feature map, or its name.
+    policy : str
+        How purposes are followed.
+    signs : dict
+        Those of `eigenpurposes`.
+    whiten : bool
+        Whether functions have variance 1.
+    per_cell : int or None
+        Number of transitions of an action that are kept in a cell.
+    of_map, of_fit : dict
+        Those of the feature map, and of `fit`.
+    report : ColumnReport or None
+        Which columns are used; None where observations have none.
+    """
+
+    features: str | FeatureFunction
+    policy: str
+    signs: dict[str, Any]
+    whiten: bool
+    per_cell: int | None
+    of_map: dict[str, Any]
+    of_fit: dict[str, Any]
+    report: ColumnReport | None
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether the features are to be trained."""
+        return isinstance(self.features, str) and self.features == "deep"
+
+
+def _read_settings(samples: Samples, request: Request) -> _Settings:
+    """The settings of a request, with their defaults; ValueError for unknown ones."""
+    left = dict(request.settings)
+    given = left.pop("features", None)
+    features = samples.features or given
+    if features is None:
+        features = _choose_features(samples.transitions)
+    is_trained = isinstance(features, str) and features == "deep"
+    policy = _check_policy(left.pop("policy", None), is_trained)
+    signs = {
+        "both_signs": left.pop("both_signs", True),
+        "skip_zero": left.pop("skip_zero", True),
+    }
+    whiten = left.pop("whiten", True)
+    per_cell = left.pop("per_cell", 4)
+
+    report = None
+    takes_columns = is_trained
+    if isinstance(features, str):
+        takes_columns |= get_feature_map(features).has_columns()
+    if takes_columns:
+        report = _read_columns(samples, left.pop("columns", None))
+
+    # What is left belongs to the feature map or to the fit.
+    names = _list_map_settings(features)
+    of_map = {name: left.pop(name) for name in names if name in left}
+    check_settings(
+        "discovery in features",
+        left,
+        ("iterations", "ridge", "stop", "parts"),
+        names,
+    )
+    return _Settings(
+        features=features,
+        policy=policy,
+        signs=signs,
+        whiten=whiten,
+        per_cell=per_cell,
+        of_map=of_map,
+        of_fit=left,
+        report=report,
+    )
 
 
 def _read_columns(
@@ -256,16 +309,18 @@ def _make_map(
 
 
 def _find_purposes(
-    samples: Samples,
-    phi: FeatureFunction,
-    request: Request,
-    signs: dict[str, Any],
-    whiten: bool,
-    per_cell: int | None,
+    samples: Samples, request: Request, settings: _Settings
 ) -> _FeaturePurposes:
     """Purposes of the incidence matrix of feature differences (Theorem 5.1)."""
     transitions = samples.transitions
-    kept = find_rare_transitions(transitions, phi, per_cell)
+    report = settings.report
+    of_map = settings.of_map
+    if report is not None and len(report.used) < len(report.columns):
+        of_map = {**of_map, "columns": report.used}
+    phi = _make_map(settings.features, samples, of_map)
+
+    # Each observation is mapped once, by its row.
+    kept = find_rare_transitions(transitions, phi, settings.per_cell)
     observations = np.concatenate([transitions.obs[kept], transitions.next_obs[kept]])
     before, after = np.arange(2 * len(kept)).reshape(2, -1)
     numbered = Transitions(
@@ -276,12 +331,15 @@ def _find_purposes(
     table = observations
     if samples.features is None:
         table = compute_features(phi, observations)
-    T, covariance = measure_changes(numbered, table.__getitem__, whiten)
-    purposes = _find_first_purposes(T, covariance, request.n_options, signs)
+    T, covariance = measure_changes(numbered, table.__getitem__, settings.whiten)
+    purposes = _find_first_purposes(T, covariance, request.n_options, settings.signs)
     request.check_number(purposes, "signs and eigenvectors of these transitions")
-    return _FeaturePurposes(
-        purposes, phi, table, numbered, {"operator": "incidence", "whiten": whiten}
-    )
+
+    provenance = {"operator": "incidence", "whiten": settings.whiten}
+    found = _FeaturePurposes(purposes, phi, table, numbered, provenance)
+    if report is not None:
+        _warn_of_columns(report, samples, found)
+    return found
 
 
 def _find_first_purposes(
