@@ -15,10 +15,12 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.sparse.csgraph import shortest_path
 
 import eigenoptions as eo
 from eigenoptions._types import FloatArray
@@ -485,7 +487,42 @@ def read_giant_maze() -> list[str]:
     ]
 
 
+def measure_rooms() -> list[str]:
+    """States of 25 rooms, and moves to the last one from the farthest."""
+    rooms = eo.maze("rooms:5x5")
+    goal = rooms.n_states - 1
+    n_moves = shortest_path(eo.graph(rooms), unweighted=True, indices=goal)
+    return [f"{rooms.n_states:,}", f"{n_moves.max():.0f}"]
+
+
+def read_runs(benchmark: str, function: str, parameter: str) -> str:
+    """A setting of the runs of a benchmark: the default of a parameter."""
+    sys.path.insert(0, str(ROOT))
+    measure = getattr(import_module(f"benchmarks.{benchmark}"), function)
+    return f"{signature(measure).parameters[parameter].default:,}"
+
+
 STATEMENTS += [
+    (
+        "docs/planner-results.md",
+        "In the rooms ({} states, {} moves to the goal)",
+        measure_rooms,
+    ),
+    (
+        "docs/pixels.md",
+        "then {} actions of `action_space.sample()`",
+        lambda: [read_runs("pixel_rooms", "measure_share", "n_steps")],
+    ),
+    (
+        "docs/choosing-results.md",
+        "then {} random decisions with the tuned pair",
+        lambda: [read_runs("vector_options", "measure_task", "steps")],
+    ),
+    (
+        "docs/benchmarks.md",
+        "of the literature from {} transitions, and compares",
+        lambda: [read_runs("deep", "measure_cosines", "n_transitions")],
+    ),
     (
         "docs/arena.md",
         "the way to the nearest frontier adds most: {} and {} of the steps. "

@@ -60,7 +60,8 @@ READINGS = {
     "(0.05), or the other way round",
     PUBLISHED_LEARNER: "the learner of the published program, whose options last two "
     "steps, with its labels",
-    EXTRA_STEP: "an option of k moves costs k + 1 steps, as in the published program",
+    EXTRA_STEP: "an option of k moves costs k + 1 steps of the diffusion time, as in "
+    "the published program",
     WITHOUT_E1: "the options of eigenvalue zero do not count",
     COMBINATORIAL: "the combinatorial Laplacian instead of the normalized one",
     LOW_DISCOUNT: "options are solved with the discount 0.5 instead of 0.9",

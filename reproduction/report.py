@@ -40,6 +40,9 @@ from reproduction.readings import FINAL, READINGS
 HERE = Path(__file__).parent
 ARTICLE = HERE.parent / "docs" / "article.md"
 
+# Columns of what is printed where there is no terminal.
+WIDTH = 200
+
 # The experiment whose figure stands at the top of the page, too.
 LEAD = "figure6"
 
@@ -267,7 +270,9 @@ def print_claims(claims: Sequence[Claim]) -> None:
         edge = "on the edge" if claim.edge else ""
         table.add_row(claim.verdict, edge, claim.id, Text(claim.measured))
 
-    console = Console(soft_wrap=not sys.stdout.isatty())
+    # In a file a line may be long; by default a table would be as narrow as 80 columns.
+    width = None if sys.stdout.isatty() else WIDTH
+    console = Console(width=width)
     console.print(table)
     console.print(f"{len(claims)} claims: {count_verdicts(claims)}")
 

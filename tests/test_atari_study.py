@@ -420,7 +420,7 @@ def judge(
 
 
 def test_claims_about_intent_follow_from_the_table(rng: np.random.Generator) -> None:
-    names = ("pacman-intent", "pacman-ours-0")
+    names = ("pacman-intent", "pacman-ours-paper")
     for own, shift, collections, expected in (
         (0.8, 0.3, 3, "holds"),
         (0.0, -0.3, 3, "does not hold"),
@@ -521,7 +521,7 @@ def test_other_readings_are_judged_beside_the_main_one(
     assert intent.verdicts["published program"] != "holds"
     assert intent.edge
     # A reading is no other way to make options.
-    assert "pacman-ours-1" not in {claim.id for claim in judged}
+    assert "pacman-ours-best" not in {claim.id for claim in judged}
 
 
 # Stored results and the command

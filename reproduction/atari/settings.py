@@ -264,9 +264,11 @@ def make_full_variants(game: str) -> list[Variant]:
 def make_readings(paper: Variant, n_waiting: int = 0) -> list[Variant]:
     """All options under other readings of the paper's protocol, from one start.
 
-    The authors' first start needs `n_waiting` frames more.
+    Beside them are as many random directions, and few where whole games take long. The
+    authors' first start needs `n_waiting` frames more.
     """
-    both = (Kind("singular"), Kind("random", 4, bases=10))
+    both = (Kind("singular"), Kind("random"))
+    few = (Kind("singular"), Kind("random", 4, bases=10))
     reading = replace(paper, kinds=both, n_starts=1)
     return [
         replace(reading, name=ARGMAX, rule="argmax"),
@@ -280,7 +282,7 @@ def make_readings(paper: Variant, n_waiting: int = 0) -> list[Variant]:
         replace(
             paper,
             name=WHOLE_GAMES,
-            kinds=(*both, Kind("walk", 8)),
+            kinds=(*few, Kind("walk", 8)),
             frames=WHOLE_GAME_FRAMES,
             one_life=False,
             collections=(1,),
@@ -299,8 +301,10 @@ def _make_full_freeway() -> list[Variant]:
     kinds = (*both, Kind("published", 32), Kind("constant"), Kind("walk", 16))
     paper = Variant("paper", kinds, 500)
     argmax, authors, published, _ = make_readings(paper)
-    rows = (Kind("published", numbers=ROWS_THAT_CROSS),)
-    rows_again = replace(long, name=PUBLISHED_PROGRAM, kinds=rows, collections=(2, 3))
+    rows = Kind("published", numbers=ROWS_THAT_CROSS)
+    rows_again = replace(
+        long, name=PUBLISHED_PROGRAM, kinds=(rows,), collections=(2, 3)
+    )
     return [
         paper,
         argmax,
@@ -312,7 +316,18 @@ def _make_full_freeway() -> list[Variant]:
         replace(long, kinds=(Kind("published"),), collections=(1,)),
         rows_again,
         replace(
-            rows_again, name=AUTHORS_STARTS, published_starts=True, collections=(1,)
+            long,
+            name=AUTHORS_STARTS,
+            published_starts=True,
+            kinds=(Kind("singular"), rows),
+            collections=(1,),
+        ),
+        replace(
+            long,
+            name=ARGMAX,
+            rule="argmax",
+            kinds=(Kind("singular"),),
+            collections=(1,),
         ),
         replace(long, collections=(1, 2)),
         long_bytes,

@@ -323,7 +323,7 @@ def demonstrate_intent(data: Data) -> Finding:
 
 
 def list_further_claims(data: Data) -> Iterator[Claim]:
-    """Our claim about each variant."""
+    """Our claims: singular directions against random ones."""
     return list_variant_claims(data, "Freeway", "freeway")
 
 

@@ -73,5 +73,5 @@ def demonstrate_intent(data: Data) -> Finding:
 
 
 def list_further_claims(data: Data) -> Iterator[Claim]:
-    """Our claim about each variant."""
+    """Our claims: singular directions against random ones."""
     return list_variant_claims(data, "Ms. Pac-Man", "pacman")

@@ -68,6 +68,7 @@ QUICK = {
     "sequences": 4,
     "many_sets": 6,
     "many_runs": 2,
+    "published_sets": 6,
     "episodes": 20,
     "readings": [WITHOUT_E1],
 }
@@ -97,6 +98,7 @@ def list_jobs(
     runs: int = 100,
     many_sets: int = 400,
     many_runs: int = 10,
+    published_sets: int = 200,
     episodes: int = 500,
     readings: Sequence[str] = READINGS,
     seed: int = 2017,
@@ -115,6 +117,8 @@ def list_jobs(
         Sequences of random options whose diffusion time is measured.
     many_sets, many_runs : int
         Further sets, with fewer runs of each.
+    published_sets : int
+        How many of these the learner of the published program has, too.
     episodes : int
         Episodes of a run.
     readings : sequence of str
@@ -123,20 +127,12 @@ def list_jobs(
         Seed of all.
     """
     counts = (*fewer, options)
-    many = [
-        Job(
-            learn_random_set,
-            {
-                "maze": maze,
-                "counts": counts,
-                "runs": many_runs,
-                "episodes": episodes,
-                "seed": seed + 1,
-                "number": number,
-            },
-        )
-        for number in range(many_sets)
-    ]
+    many = {
+        "counts": counts,
+        "runs": many_runs,
+        "episodes": episodes,
+        "seed": seed + 1,
+    }
     others = [
         Learner(
             maze,
@@ -148,16 +144,9 @@ def list_jobs(
     return {
         "diffusion": _list_diffusion_jobs(maze, counts, sets, sequences),
         "diffusion_of_readings": [
-            Job(
-                diffuse,
-                {
-                    "maze": maze,
-                    "options": OPTION_READINGS[reading],
-                    "counts": (0, options // 4, options),
-                },
-                {"reading": reading},
-            )
+            job
             for reading in readings
+            for job in _list_jobs_of_reading(maze, reading, options, sets)
         ],
         "learning": list_learning_jobs(
             _list_learners(maze, counts, sets),
@@ -174,8 +163,27 @@ def list_jobs(
             sets,
             {"runs": runs, "episodes": episodes, "seed": seed + 3},
         ),
-        "many": many,
+        "many": _list_set_jobs(maze, many_sets, many, as_published=False),
+        "many_published": _list_set_jobs(maze, published_sets, many, as_published=True),
     }
+
+
+def _list_set_jobs(
+    maze: str, n_sets: int, settings: Mapping[str, Any], *, as_published: bool
+) -> list[Job]:
+    """Learning with further sets of random options."""
+    return [
+        Job(
+            learn_random_set,
+            {
+                "maze": maze,
+                "number": number,
+                "as_published": as_published,
+                **settings,
+            },
+        )
+        for number in range(n_sets)
+    ]
 
 
 def _list_published_jobs(
@@ -226,6 +234,31 @@ def _list_diffusion_jobs(
     return jobs
 
 
+def _list_jobs_of_reading(
+    maze: str, reading: str, options: int, sets: int
+) -> list[Job]:
+    """Eigenoptions under another reading, in their own and in other orders."""
+    settings = OPTION_READINGS[reading]
+    counts = (0, options // 4, options)
+    jobs = [
+        Job(
+            diffuse,
+            {"maze": maze, "options": settings, "counts": counts},
+            {"reading": reading, "kind": "eigenoptions", "set": 0},
+        )
+    ]
+    for number in range(sets):
+        shuffled = {"n": options, "shuffle": number, **settings}
+        jobs.append(
+            Job(
+                diffuse,
+                {"maze": maze, "options": shuffled, "counts": counts},
+                {"reading": reading, "kind": SHUFFLED, "set": number},
+            )
+        )
+    return jobs
+
+
 def _list_learners(maze: str, counts: tuple[int, ...], sets: int) -> list[Learner]:
     """Agents without options, with eigenoptions, and with sets of random options."""
 
@@ -250,10 +283,12 @@ def learn_random_set(
     runs: int,
     episodes: int,
     seed: int,
+    as_published: bool,
 ) -> pd.DataFrame:
     """Mean return with the first few options of a random set, by how many they are.
 
-    ``steps_to_goal`` is the distance of the goal from the nearest end of an option.
+    ``steps_to_goal`` is the distance of the goal from the nearest end of an option. The
+    learner is that of the paper, or of the published program.
     """
     mdp = eo.maze(maze)
     options = eo.discover(mdp, max(counts), method="random", rng=number)
@@ -263,19 +298,30 @@ def learn_random_set(
 
     rows = []
     for i, n in enumerate(counts):
-        learned = eo.q_learning(
-            mdp,
-            options[:n],
-            runs=runs,
-            episodes=episodes,
-            rng=np.random.SeedSequence(seed, spawn_key=(number * len(counts) + i,)),
-        )
+        own_seed = number * len(counts) + i
+        if as_published:
+            returns = learn_in_two_steps(
+                maze=maze,
+                options={"method": "random", "n": n, "rng": number},
+                runs=runs,
+                episodes=episodes,
+                seed=seed + own_seed,
+            )
+        else:
+            learned = eo.q_learning(
+                mdp,
+                options[:n],
+                runs=runs,
+                episodes=episodes,
+                rng=np.random.SeedSequence(seed, spawn_key=(own_seed,)),
+            )
+            returns = learned.returns
         rows.append(
             {
                 "set": number,
                 "n_options": n,
-                "mean_return": learned.returns.mean(),
-                "late_return": summarize_runs(learned.returns).late_return.mean(),
+                "mean_return": returns.mean(),
+                "late_return": summarize_runs(returns).late_return.mean(),
                 "steps_to_goal": distances[:n].min(),
             }
         )
@@ -293,6 +339,7 @@ def tabulate_results(results: Results) -> Data:
         "runs": stack_runs(results["learning"]),
         "curves": curves[is_shown],
         "many": stack_tables(results["many"]),
+        "many_published": stack_tables(results["many_published"]),
         "readings": stack_runs(results["readings"]),
         "published": stack_runs(results["published"]),
     }
@@ -463,6 +510,10 @@ def depend_on_order(data: Data) -> Finding:
         tests=judge(ratios),
         readings={
             EXTRA_STEP: judge(find_ratios("with_extra_step")),
+            **{
+                reading: judge(list(ratios_of_reading))
+                for reading, ratios_of_reading in _compare_orders(data).iterrows()
+            },
             **move_limit("MAJOR", lambda factor: judge(ratios, factor)),
         },
         measured="; ".join(words),
@@ -557,17 +608,20 @@ def vary_more_with_fewer_options(data: Data) -> Finding:
     n = _count_options(data)
 
     # An F test for each number of options, all held together.
-    n_sets = data["many"].set.nunique()
     n_tests = data["many"].n_options.nunique() - 1
     confidence = 1 - (1 - CONFIDENCE) / n_tests
-    bound = float(fdtri(n_sets - 1, n_sets - 1, confidence))
 
-    def find_ratios(measure: str) -> pd.Series:
-        returns = data["many"].pivot(index="set", columns="n_options")[measure]
+    def find_bound(table: str) -> float:
+        n_sets = data[table].set.nunique()
+        return float(fdtri(n_sets - 1, n_sets - 1, confidence))
+
+    def find_ratios(measure: str, table: str = "many") -> pd.Series:
+        returns = data[table].pivot(index="set", columns="n_options")[measure]
         variances = returns.var()
         return variances.drop(n) / variances[n]
 
-    def judge(ratios: pd.Series) -> Tests:
+    def judge(ratios: pd.Series, table: str = "many") -> Tests:
+        bound = find_bound(table)
         tests: list[bool | None] = []
         for ratio in ratios:
             if ratio > bound:
@@ -579,11 +633,15 @@ def vary_more_with_fewer_options(data: Data) -> Finding:
         return tests
 
     ratios = find_ratios("mean_return")
+    published = find_ratios("mean_return", "many_published")
+    n_sets = data["many"].set.nunique()
+    bound = find_bound("many")
     return Finding(
         tests=judge(ratios),
         readings={
             FINAL: judge(find_ratios("late_return")),
             OTHER_MARGIN: list(ratios > 1),
+            PUBLISHED_LEARNER: judge(published, "many_published"),
         },
         measured=f"{list_items('{} options: {:.1f} times', ratios)} the variance with "
         f"{n}",
@@ -599,12 +657,11 @@ def vary_more_with_fewer_options(data: Data) -> Finding:
     "goal state.",
 )
 def depend_on_ends_near_goal(data: Data) -> Finding:
-    table = data["many"].pivot(index="set", columns="n_options")
-    fewest = min(MIN_SETS, len(table) // 3)
-
     def compare(
-        measure: str = "mean_return", close: int = CLOSE
+        measure: str = "mean_return", close: int = CLOSE, sets: str = "many"
     ) -> dict[int, Difference]:
+        table = data[sets].pivot(index="set", columns="n_options")
+        fewest = min(MIN_SETS, len(table) // 3)
         returns = table[measure].drop(columns=_count_options(data))
         is_near = table.steps_to_goal <= close
         gains = {}
@@ -626,6 +683,7 @@ def depend_on_ends_near_goal(data: Data) -> Finding:
             OTHER_MARGIN: [gain.better for gain in gains.values()],
             STRICTER: judge(compare(close=1)),
             LAXER: judge(compare(close=4)),
+            PUBLISHED_LEARNER: judge(compare(sets="many_published")),
         },
         measured=list_items("{} options: {.mean:+.2f}", gains)
         or "too few sets on one side",
@@ -640,9 +698,13 @@ def never_learn_goal(data: Data) -> Finding:
     runs = data["runs"].assign(is_lost=data["runs"].late_return == 0)
     lost = runs.groupby(["kind", "n_options"]).is_lost.mean()
     never = runs[runs.mean_return == 0]
+    published = data["published"][data["published"].kind == "random"]
     return Finding(
         tests=[lost["random"].any()],
-        readings={STRICTER: [(never.kind == "random").any()]},
+        readings={
+            STRICTER: [(never.kind == "random").any()],
+            PUBLISHED_LEARNER: [(published.late_return == 0).any()],
+        },
         measured="runs that do not reach it: "
         + list_items("{1:.0%} with {0} options", lost["random"]),
         evidence="None of the last tenth of the evaluation episodes reaches the goal "
@@ -719,7 +781,19 @@ def _find_diffusion(
 def _find_times_of_readings(data: Data) -> pd.DataFrame:
     """Diffusion times of eigenoptions, a row per reading, a column per number."""
     times = data["diffusion_of_readings"]
+    times = times[times.kind == "eigenoptions"]
     return times.pivot(index="reading", columns="n_options", values="diffusion_time")
+
+
+def _compare_orders(data: Data) -> pd.DataFrame:
+    """How much longer diffusion takes in the median of other orders, by reading."""
+    times = data["diffusion_of_readings"]
+    times = times[times.n_options > 0]
+    groups = times.groupby(["reading", "kind", "n_options"], sort=False)
+    medians = groups.diffusion_time.median().unstack("n_options")
+    in_own_order = medians.xs("eigenoptions", level="kind")
+    in_others = medians.xs(SHUFFLED, level="kind")
+    return in_others / in_own_order
 
 
 def _count_options(data: Data) -> int:

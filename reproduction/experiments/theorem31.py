@@ -29,9 +29,16 @@ from reproduction.readings import (
     STRICTER,
     TOLERANCE,
     TWO_OPTIONS,
+    WALLS,
     WITHOUT_E1,
 )
-from reproduction.runs.options import MAZES, describe_options, make_eigenoptions
+from reproduction.runs.options import (
+    BASIS_READINGS,
+    MAZES,
+    OPTION_READINGS,
+    describe_options,
+    make_eigenoptions,
+)
 from reproduction.thresholds import DENSE, DOZENS, FEW, MAJOR, MOVED, OFTEN, STRONG
 
 SECTION = "3"
@@ -53,6 +60,9 @@ READINGS = {
     ("normalized", 0.5): LOW_DISCOUNT,
     ("normalized", 0.99): HIGH_DISCOUNT,
 }
+
+# Readings that change the options of the main one a little.
+CHANGES = (WITHOUT_E1, TOLERANCE, WALLS, *BASIS_READINGS)
 
 # What other Laplacians and discounts have in place of a reading.
 OTHER = "other"
@@ -109,13 +119,21 @@ def examine_options(
         facts.append(key | measure_stops(mdp, potentials, options) | of_rates)
 
         if reading == MAIN:
-            # Two more readings change the same options a little.
-            without_e1 = measure_stops(mdp, potentials[2:], options[2:])
-            facts.append(key | {"reading": WITHOUT_E1} | without_e1 | of_rates)
-            tolerant = make_eigenoptions(mdp, len(options), tolerance=0.001)
-            with_tolerance = measure_stops(mdp, potentials, tolerant)
-            facts.append(key | {"reading": TOLERANCE} | with_tolerance | of_rates)
+            for change in CHANGES:
+                key = key | {"reading": change}
+                changed = _make_changed_options(mdp, change, eigenvectors)
+                rewards = np.stack(
+                    [np.asarray(purpose.potential) for purpose in changed.purposes]
+                )
+                tables.append(describe_options(changed).assign(**key))
+                facts.append(key | measure_stops(mdp, rewards, changed) | of_rates)
     return {"options": pd.concat(tables), "facts": pd.DataFrame(facts)}
+
+
+def _make_changed_options(mdp: MDP, change: str, eigenvectors: int | None) -> OptionSet:
+    """The options of the main reading, with one change."""
+    n_options = None if eigenvectors is None else 2 * eigenvectors
+    return make_eigenoptions(mdp, n_options, **OPTION_READINGS[change])
 
 
 def measure_stops(
@@ -247,14 +265,23 @@ def draw_figure(data: Data) -> Figure:
     "terminating states is nonempty.",
 )
 def have_terminating_states(data: Data) -> Finding:
-    options = data["options"]
+    options = data["options"][~data["options"].reading.isin(CHANGES)]
     fewest = options.n_stops.min()
     is_endless = ~np.isfinite(options.mean_length)
     n_endless = int(is_endless.sum())
     discounts = ", ".join(f"{gamma:g}" for gamma in options.gamma.unique())
     operators = ", ".join(options.operator.unique())
+
+    def judge(options: pd.DataFrame) -> Tests:
+        return [
+            options.n_stops.min() >= 1,
+            bool(np.isfinite(options.mean_length).all()),
+        ]
+
+    readings = _judge_readings(data, judge, table="options")
     return Finding(
-        tests=[fewest >= 1, n_endless == 0],
+        tests=judge(options),
+        readings={name: readings[name] for name in CHANGES if name in readings},
         measured=f"{len(options):,} options, each with at least {fewest} terminating "
         f"state; {n_endless or 'none'} can run forever",
         evidence=f"Both signs, discounts {discounts}, Laplacians {operators}, "
@@ -278,11 +305,10 @@ def terminate_at_maxima(data: Data) -> Finding:
             total.stop_at_the_highest == total.options,
         ]
 
-    total = facts[~facts.reading.isin([TOLERANCE, WITHOUT_E1])][columns].sum()
-    tolerant = _select(facts, TOLERANCE)[columns].sum()
+    total = facts[~facts.reading.isin(CHANGES)][columns].sum()
     return Finding(
         tests=judge(total),
-        readings={TOLERANCE: judge(tolerant)},
+        readings={name: judge(_select(facts, name)[columns].sum()) for name in CHANGES},
         measured=f"{total.stops_at_maxima:,} of {total.stops:,} terminating states are "
         f"local maxima; {total.stop_at_the_highest:,} of {total.options:,} options "
         "stop at the largest value",
@@ -516,12 +542,10 @@ def start_in_whole_state_space(data: Data) -> Finding:
 
     options = _select(data["options"])
     shares = find_shares(options)
-    without_e1 = options[~options.option.isin(["e1+", "e1-"])]
     return Finding(
         tests=judge(options),
         readings={
             **_judge_readings(data, judge, table="options"),
-            WITHOUT_E1: judge(without_e1),
             **move_limit("OFTEN", lambda limit: judge(options, limit)),
         },
         measured="start in at least this share of the states, e2 to e4 and the median "
