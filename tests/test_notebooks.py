@@ -185,9 +185,27 @@ def test_found_shows_what_was_seen_and_where_actions_are_untried():
     assert len(find_dots(picture)) == 1
 
 
+def test_minigrid_has_maps_for_each_state_of_a_few_objects():
+    pytest.importorskip("minigrid")
+    # A door that is open or closed, between two rooms.
+    mdp = eo.from_env("minigrid:MiniGrid-MultiRoom-N2-S4-v0")
+    assert mdp.coords is not None
+    assert len(np.unique(mdp.coords, axis=0)) == mdp.n_states
+    assert len(read_pictures(mdp)) == 4
+    assert "per state of the objects" in mdp._repr_html_()
+    assert "per state of the objects" in str(eo.discover(mdp, 2))
+
+    # A step forward leads to the next cell of the same map.
+    after = mdp.successors[:, 2]
+    is_moved = after != np.arange(mdp.n_states)
+    steps = np.abs(mdp.coords[after] - mdp.coords)[is_moved]
+    assert (steps.sum(axis=1) == 1).all()
+
+
 def test_found_without_coordinates_is_a_table_of_counts():
     pytest.importorskip("minigrid")
-    found = eo.explore("minigrid:MiniGrid-DoorKey-5x5-v0", 300)
+    env = gym.make("minigrid:MiniGrid-Empty-5x5-v0")
+    found = eo.explore(env, 100, key=lambda env, obs: f"at {env.agent_pos}")
     assert read_pictures(found) == []
     assert f">{len(found.seen)}</td>" in found._repr_html_()
 

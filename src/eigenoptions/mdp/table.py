@@ -409,8 +409,7 @@ class MDP(Record):
             if self.goal is not None:
                 marks[self.goal] = "G"
             figures = draw_maps(self.coords, self.headings, marks=marks)
-            legend = self.legend if self.headings is None else ""
-            return show_figures(title, [figures], [legend])
+            return show_figures(title, [figures], [self.legend])
         if self.positions is not None:
             figures = [draw_nodes(self.positions, self.edges)]
             return show_figures(title, [figures], [self.legend])

@@ -411,9 +411,7 @@ def _explain_glyphs(
     for option in options:
         moves, turns = find_arrows(mdp, option.policy)
         used.update(draw_arrows(option.policy, moves, turns))
-    # The maps of headings have captions.
-    legend = mdp.legend if mdp.headings is None else ""
-    return explain_glyphs(used, legend, bends=bends)
+    return explain_glyphs(used, mdp.legend, bends=bends)
 
 
 def _tabulate(title: str, mdp: MDP, options: Sequence[DrawnOption]) -> str:

@@ -6,6 +6,7 @@ The package need not be installed: an environment is recognised by its attribute
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -26,7 +27,10 @@ _MEMORY = ("a_done", "b_done", "preCarrying", "lastStepMatch")
 # Objects that never change within an episode.
 _FIXED = ("wall", "floor")
 
-_LEGEND = "one map per heading of the agent: right and down above, left and up below"
+# States of the objects, such as an open door, that are drawn beside each other.
+_MAX_MAPS = 16
+
+_LEGEND = "one map per heading of the agent (right, down, left, up)"
 
 
 class _SavedState(NamedTuple):
@@ -118,18 +122,38 @@ def _restore_state(env: Any, saved: _SavedState) -> None:
 
 
 def _place_states(keys: Sequence[Any]) -> Places:
-    """Place states on four maps, one per heading, if each then has its own place."""
-    places = []
-    for key in keys:
-        height, width, x, y, heading = key[-5:]
-        # Right and down above, left and up below, with a gap between the maps.
-        row = y + (height + 1) * (heading // 2)
-        column = x + (width + 1) * (heading % 2)
-        places.append((row, column))
+    """Place states on maps, one per heading and state of the objects.
 
-    if len(set(places)) < len(places):
+    They are not placed if the objects have more than `_MAX_MAPS` states.
+    """
+    numbers: dict[Hashable, int] = {}
+    arrangements = []
+    for key in keys:
+        # Objects, what is carried, and what was done, in the order of the search.
+        arrangements.append(numbers.setdefault(key[:3], len(numbers)))
+    if len(numbers) > _MAX_MAPS:
         return None, ""
-    return np.array(places), _LEGEND
+
+    x, y, heading = np.array([key[-3:] for key in keys]).T
+    # The part of the grid that the agent enters, with its walls.
+    column = x - x.min() + 1
+    row = y - y.min() + 1
+    width = int(column.max()) + 2
+    height = int(row.max()) + 2
+
+    # The maps of one heading fill a square. Of these squares, those of right and down
+    # are above, left and up below.
+    n_columns = math.ceil(math.sqrt(len(numbers)))
+    n_rows = math.ceil(len(numbers) / n_columns)
+    arrangement = np.array(arrangements)
+    rows = row + (height + 1) * (arrangement // n_columns + n_rows * (heading // 2))
+    columns = column + (width + 1) * (
+        arrangement % n_columns + n_columns * (heading % 2)
+    )
+    legend = _LEGEND
+    if len(numbers) > 1:
+        legend += " and per state of the objects"
+    return np.stack([rows, columns], axis=1), legend
 
 
 def _find_headings(keys: Sequence[Any]) -> IndexArray:
