@@ -107,8 +107,8 @@ class OptionsWrapper(
         Steps after which an option that does not terminate is stopped.
         ``info["option_truncated"]`` is then True.
     option_chance : float, "auto" or None, default="auto"
-        Probability that ``action_space.sample()``, by which most agents explore, is an
-        option, where one is available. ``"auto"``: a short simulation in the table of
+        Probability that ``action_space.sample()``, which most agents explore with, is
+        an option, where one is available. ``"auto"``: a short simulation in the table of
         the options chooses this and `stop_chance` (`tune_exploration`), so that random
         actions find states sooner than without options; where they would not, none is
         sampled, and a warning says so. Options of recorded vectors and of frames bring

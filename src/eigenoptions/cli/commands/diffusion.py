@@ -67,7 +67,7 @@ def run(arguments: Namespace) -> None:
     """Measure the diffusion time of a maze with more and more options.
 
     Each number of options is measured twice: with options chosen uniformly, as in the
-    paper, and as often as the arguments say (by default, as often as helps).
+    paper, and at the rate that the arguments say (by default, one that helps).
     """
     check_writable(arguments.out)
 
