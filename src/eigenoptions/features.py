@@ -22,7 +22,13 @@ from scipy.sparse import csr_array, issparse
 from eigenoptions._registry import feature_maps
 from eigenoptions._splitmix import GOLDEN, mix_bits
 from eigenoptions._ties import COMPUTED_TOLERANCE, find_first_maximum
-from eigenoptions._types import BoolArray, FeatureFunction, FloatArray, IndexArray
+from eigenoptions._types import (
+    BoolArray,
+    FeatureFunction,
+    FeatureMatrix,
+    FloatArray,
+    IndexArray,
+)
 from eigenoptions._validation import (
     check_csr,
     check_int,
@@ -78,7 +84,7 @@ class FeatureMap:
         names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
         return "columns" in names
 
-    def __call__(self, obs: Any) -> Any:
+    def __call__(self, obs: Any) -> FeatureMatrix:
         """Map observations ``(N, ...)`` to features ``(N, d)``."""
         raise NotImplementedError
 
@@ -160,7 +166,7 @@ def compute_features(
     obs: Any,
     n_features: int | None = None,
     count: int | None = None,
-) -> Any:
+) -> FeatureMatrix:
     """Compute the features of a batch, and check them.
 
     Parameters

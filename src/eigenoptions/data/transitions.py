@@ -290,12 +290,17 @@ def _join_batches(batches: Sequence[Any], continuous: bool) -> Parts:
 
 
 def _number_states(parts: Parts) -> tuple[Parts, tuple[Any, ...] | None]:
-    """States that have names as numbers, and the names in order."""
-    if parts.obs.dtype.kind != "O" and parts.next_obs.dtype.kind != "O":
+    """Replace names of states by numbers; return the names in order, too.
+
+    None for states without names, which stay as they are.
+    """
+    has_names = "O" in (parts.obs.dtype.kind, parts.next_obs.dtype.kind)
+    if not has_names:
         return parts, None
+
+    # Names of one kind are sorted. A mixture is kept in the order of first visits.
     labels = [*parts.obs.tolist(), *parts.next_obs.tolist()]
     states = list(dict.fromkeys(labels))
-    # Names of one kind are sorted. A mixture is kept in the order of first visits.
     kinds = {type(state) for state in states}
     if len(kinds) == 1:
         states = _sort_states(states)

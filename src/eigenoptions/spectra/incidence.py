@@ -17,7 +17,7 @@ from scipy.linalg import eigh
 from scipy.sparse import csr_array, issparse, vstack
 from scipy.sparse.linalg import eigsh
 
-from eigenoptions._types import BoolArray, FeatureFunction, FloatArray
+from eigenoptions._types import BoolArray, FeatureFunction, FeatureMatrix, FloatArray
 from eigenoptions._validation import check_int, check_memory, check_type
 from eigenoptions.data import Transitions
 from eigenoptions.features import compute_features
@@ -72,7 +72,7 @@ class Incidence:
             raise ValueError("there are no transitions: add at least one batch")
         return csr_array(vstack(self._blocks))
 
-    def add(self, phi: Any, phi_next: Any) -> BoolArray:
+    def add(self, phi: FeatureMatrix, phi_next: FeatureMatrix) -> BoolArray:
         """Add the transitions of a batch.
 
         Parameters
@@ -98,7 +98,7 @@ class Incidence:
         self._blocks.append(difference[is_new])
         return is_new
 
-    def _measure_scale(self, phi: Any) -> None:
+    def _measure_scale(self, phi: FeatureMatrix) -> None:
         """Set the size of each feature that had none: a power of 2 near its largest."""
         largest = abs(phi).max(axis=0)
         if issparse(largest):
@@ -121,7 +121,7 @@ class Incidence:
         return rounded
 
 
-def _subtract_features(phi_next: Any, phi: Any) -> csr_array:
+def _subtract_features(phi_next: FeatureMatrix, phi: FeatureMatrix) -> csr_array:
     """Differences of features ``(N, d)``, without stored zeros."""
     if not issparse(phi):
         # Booleans cannot be subtracted, and small unsigned integers would wrap around.
@@ -257,10 +257,10 @@ class _Moments:
         self._sum: Any = 0.0
         self._sum_of_products: Any = 0.0
 
-    def add(self, phi: Any) -> None:
+    def add(self, phi: FeatureMatrix) -> None:
         """Add features ``(N, d)``, dense or sparse."""
         _check_features(phi.shape[1])
-        products = phi.T.astype(np.float64) @ phi
+        products: Any = phi.T.astype(np.float64) @ phi
         if issparse(products):
             products = products.toarray()
         self._n_samples += phi.shape[0]
