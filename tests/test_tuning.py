@@ -16,6 +16,7 @@ from eigenoptions.options.tuning import (
     measure_first_visits,
     resolve_exploration,
     tune_exploration,
+    walk_one_by_one,
     walk_together,
 )
 from eigenoptions.options.walks import make_tables, visit_states
@@ -97,6 +98,36 @@ def test_tuning_takes_no_more_steps_than_it_may(monkeypatch):
 
     # Walks this short do not tell.
     assert tune_exploration(mdp, options, max_steps=2000).option_chance == 0
+
+
+def test_short_walks_are_as_many_as_the_steps_allow():
+    mdp = eo.maze("perfect:12x12")
+    options = eo.discover(mdp, 2)
+    settings = [Setting(0.0, 0.0), Setting(0.1, 0.0), Setting(0.3, 0.0)]
+    targets = np.ones(mdp.n_states, dtype=np.bool_)
+    moves, uniform = make_tables(mdp, options.policy)
+    tables = moves, uniform._replace(option_chance=0.0, stop_chance=0.0)
+
+    # The first two walks show how long a walk is. There are five halves of walks: one
+    # for each setting, and the second ones of primitive actions and of the best.
+    lengths = [
+        measure_first_visits(tables, targets, 10**6, [3, number])[1]
+        for number in range(2)
+    ]
+    max_steps = 6 * 5 * max(lengths)
+    times = walk_one_by_one(
+        mdp, options.policy, settings, targets, 50, max_steps, seed=3
+    )
+    assert times.shape == (3, 12)
+
+    more = walk_one_by_one(mdp, options.policy, settings, targets, 4, max_steps, seed=3)
+    assert more.shape == (3, 8)
+
+
+def test_the_best_setting_is_found_by_the_first_half_of_its_walks():
+    """The second half then says, without a bias, how good it is."""
+    times = np.array([[9.0, 9, 9, 9], [3, 3, 0, 0], [2, 2, 9, 9]])
+    assert tuning._find_best(times) == 2
 
 
 def test_find_recurrent_states_leaves_out_what_cannot_be_visited_again():

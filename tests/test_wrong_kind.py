@@ -62,7 +62,7 @@ LOG = (PLACES[:-1], np.arange(199) % 2, PLACES[1:])
         (lambda: eo.discover(MDP, 2, method=np.zeros(3)), "method"),
         (lambda: eo.discover(LOG, 2, features=np.zeros(3)), "features"),
         (lambda: eo.discover(MDP, 2, gamma=10**400), "gamma"),
-        (lambda: eo.discover(MDP, 2, gamma=1 - 1e-13), "gamma"),
+        (lambda: eo.discover(MDP, 2, gamma=1 - 1e-13), "got 1 - 1e-13"),
         (lambda: eo.Purpose([0.0], sign=np.zeros((9, 9))), "sign"),
         (lambda: eo.Purpose(["a"]), "potential"),
         (lambda: eo.Purpose([0.0], eigenvalue=[1, 2]), "eigenvalue"),
@@ -257,7 +257,7 @@ def make_commuting_planner(n_states: int) -> eo.Planner:
         (lambda line: eo.discover(line, 10**9, "covering"), "GB"),
         (lambda line: eo.spectrum(eo.graph(line)), "GB"),
         (lambda line: eo.spectrum(eo.graph(line), k=50_000), "GB"),
-        (lambda line: eo.solve(line, [eo.Purpose(np.zeros(10**5))] * 20_000), "GB"),
+        (lambda line: eo.solve(line, [eo.Purpose(np.zeros(10**5))] * 20_000), "18.0"),
         (lambda line: eo.discover(line, 4, "successor-goals"), "4000"),
         (lambda line: eo.discover(line, 4, "neo"), "4000"),
         (lambda line: eo.diffusion_time(line), "diffusion_estimate"),
@@ -282,6 +282,7 @@ def make_commuting_planner(n_states: int) -> eo.Planner:
         (lambda line: mdp_with_options(*make_slippery_line(60_000)), "GB"),
         (lambda line: eo.from_graph(make_huge_matrix()), "GB"),
         (lambda line: eo.spectrum(make_huge_matrix(), 2), "GB"),
+        (lambda line: eo.spectrum(np.broadcast_to(True, (20_000, 20_000)), 2), "GB"),
     ],
 )
 def test_what_does_not_fit_into_memory_is_refused_before_it_is_tried(call, word):
