@@ -232,7 +232,7 @@ def check_csr(name: str, matrix: Any, nonnegative: bool = False) -> csr_array:
     check_memory(f"{name} of {n_rows:,} rows", 40.0 * n_rows, remedy)
     n_entries = checked.nnz if issparse(checked) else np.count_nonzero(checked)
     remedy = "use fewer states, or fewer entries that are not zero"
-    check_memory(f"{name} with {n_entries:,} entries", 48.0 * n_entries, remedy)
+    check_memory(f"{name} with {n_entries:,} entries", 32.0 * n_entries, remedy)
 
     result = csr_array(checked, dtype=np.float64, copy=True)
     result.sum_duplicates()

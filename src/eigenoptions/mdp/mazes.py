@@ -303,9 +303,9 @@ def _find_successors(shape: tuple[int, ...], coords: IndexArray) -> IndexArray:
 
 
 def _check_size(
-    rows: int, cols: int, cells_per_unit: int, max_cells: int = 50_000_000
+    rows: int, cols: int, cells_per_unit: int, max_cells: int = 20_000_000
 ) -> None:
-    """Check the number of cells of a generated map."""
+    """Check the number of cells of a generated map; the largest take 7 GB as an MDP."""
     n_units = check_int("rows", rows, 0) * check_int("cols", cols, 0)
     n_cells = n_units * cells_per_unit
     if not 1 <= n_cells <= max_cells:
