@@ -15,7 +15,7 @@ from reproduction.atari.games import get_game
 from reproduction.atari.measures import AXES, OPTION, measure_prefixes
 from reproduction.atari.pictures import choose_highlights
 from reproduction.atari.rollouts import Choose, Node, Rollouts, look_ahead, roll_out
-from reproduction.atari.settings import Variant, make_variants
+from reproduction.atari.settings import WHOLE_GAMES, Variant, make_variants
 from reproduction.lab import Data, Job, Lab
 
 
@@ -41,13 +41,17 @@ def run_study(lab: Lab, game: str, variants: Sequence[Variant]) -> Data:
             "long": list_rollout_jobs(game, long),
         }
     )
-    data: Data = {
-        name: stack_parts([parts for _, parts in results], "rollouts")
-        for name, results in measured.items()
-        if results
-    }
-    curves = [parts for results in measured.values() for _, parts in results]
-    data["curves"] = stack_parts(curves, "curves")
+    data: Data = {}
+    for name, results in measured.items():
+        if results:
+            tables = [parts["rollouts"] for _, parts in results]
+            data[name] = pd.concat(tables, ignore_index=True)
+    # A long roll-out of Freeway is a whole game.
+    curves = [parts["curves"] for _, parts in measured["rollouts"]]
+    for _, parts in measured["long"]:
+        is_of_paper = parts["curves"].variant == "paper"
+        curves.append(parts["curves"][is_of_paper].assign(variant=WHOLE_GAMES))
+    data["curves"] = pd.concat(curves, ignore_index=True)
 
     # What is shown depends on what was measured.
     data["highlights"] = choose_highlights(data["rollouts"])
@@ -55,11 +59,6 @@ def run_study(lab: Lab, game: str, variants: Sequence[Variant]) -> Data:
     traces = [table for _, table in traced["traces"]]
     data["traces"] = pd.concat(traces, ignore_index=True)
     return data
-
-
-def stack_parts(parts: Sequence[Data], name: str) -> pd.DataFrame:
-    """The tables of one name that jobs returned, one below the other."""
-    return pd.concat([tables[name] for tables in parts], ignore_index=True)
 
 
 def list_rollout_jobs(game: str, variants: Sequence[Variant]) -> list[Job]:
