@@ -88,11 +88,13 @@ def _find_monotone_shares(
 
 def _average_parts(values: FloatArray, edges: IndexArray) -> FloatArray:
     """``(trajectories, parts, D)`` means of the rows between edges."""
-    # Differences of the sums up to each edge are the sums of the parts.
-    none = np.zeros((1, values.shape[1]))
-    totals = np.concatenate([none, np.cumsum(values, axis=0)])
+    # Differences of the sums up to each edge are the sums of the parts. Up to the
+    # first row there is nothing.
+    sum_of_nothing = np.zeros((1, values.shape[1]))
+    totals = np.concatenate([sum_of_nothing, np.cumsum(values, axis=0)])
     sums: FloatArray = np.diff(totals[edges], axis=1)
-    return sums / np.diff(edges, axis=1)[:, :, None]
+    n_rows = np.diff(edges, axis=1)
+    return sums / n_rows[:, :, None]
 
 
 def _find_sign_shares(

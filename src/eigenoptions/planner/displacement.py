@@ -61,15 +61,16 @@ def measure_fit(expected: FloatArray, change: FloatArray, step: FloatArray) -> F
     # A jump is one step that was not explained, however far it led.
     scaled = np.clip(change / step, -1.0, 1.0)
     errors = np.clip(np.abs(change - expected) / step, 0.0, 1.0)
+    # Movement is what differs from the typical change, which needs no action.
     total = float(np.abs(scaled - np.median(scaled, axis=0)).sum())
     explained = 0.0
     if total > 0.0:
         explained = 1.0 - float(errors.sum()) / total
 
-    moved, is_aimed = measure_progress(expected, change, step)
+    progress, is_aimed = measure_progress(expected, change, step)
     blocked = 0.0
     if is_aimed.any():
-        blocked = float((moved[is_aimed] < 0.5).mean())
+        blocked = float((progress[is_aimed] < 0.5).mean())
     return Fit(explained, blocked, tuple(step.tolist()))
 
 
@@ -83,8 +84,10 @@ def measure_progress(
     expected = expected / step
     squares = (expected**2).sum(axis=1)
     is_aimed = squares >= least**2
+    # The change in the expected direction, relative to the expected one.
     products = (expected * change / step).sum(axis=1)
-    return products / np.where(is_aimed, squares, 1.0), is_aimed
+    progress = products / np.where(is_aimed, squares, 1.0)
+    return progress, is_aimed
 
 
 def _fit_robustly(
@@ -145,7 +148,13 @@ class Displacement:
         self.has_one_axis = has_several and bool((n_components <= 1).mean() > 0.99)
 
     def _find_rates(self) -> FloatArray:
-        """``(2 k, d)`` how many largest actions a displacement needs, of each kind."""
+        """Rates ``(2 k, d)``: their product with a displacement is how many steps.
+
+        First the largest steps forth in each component of the action, then those back.
+        Of the two, the one in the wrong direction is negative.
+        """
+        # A component that goes one way only counts as if it went back as far. One that
+        # is always 0 is not to be divided by 0.
         largest = np.maximum(np.maximum(-self.low, self.high), 1e-300)
         forth = np.where(self.high > 0, self.high, largest)
         back = np.where(self.low < 0, self.low, -largest)
@@ -303,10 +312,12 @@ class ActionEffects:
 
 
 def find_directions(expected: FloatArray, step: FloatArray) -> IndexArray:
-    """``(N,)`` number of the direction of each change: of 3**d, the middle is none.
+    """``(N,)`` the number of the direction of each change.
 
-    A coordinate belongs to the direction if it changes at least 0.41 times as much as
-    the one that changes most, so that a direction in the plane covers 45 degrees.
+    There are 3**d directions: each coordinate falls, stays or rises. The one in the
+    middle is no direction. A coordinate belongs to the direction if it changes at least
+    0.41 times as much as the one that changes most, so that a direction in the plane
+    covers 45 degrees.
     """
     scaled = expected / step
     largest = np.abs(scaled).max(axis=1, keepdims=True)

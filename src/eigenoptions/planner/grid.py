@@ -64,7 +64,7 @@ class Grid:
     def _number_by_keys(
         self, cells: NDArray[np.int64], n_cells: NDArray[np.int64]
     ) -> None:
-        """Give each cell one integer, as digits make a number.
+        """Set `keys` and `corners`: each cell has one integer, as digits make a number.
 
         The last coordinate counts ones, the one before it counts rows of the last, and
         so on.
@@ -129,8 +129,8 @@ class Grid:
 
 def mean_rows(points: FloatArray, number: NDArray[np.int64], n: int) -> FloatArray:
     """``(n, d)`` mean of the points with each number below n; 0 without any."""
-    n_points = np.bincount(number, minlength=n)
     sums = [np.bincount(number, column, minlength=n) for column in points.T]
+    n_points = np.bincount(number, minlength=n)
     return np.stack(sums, axis=1) / np.maximum(n_points, 1)[:, None]
 
 
