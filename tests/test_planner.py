@@ -734,3 +734,9 @@ def test_too_few_steps_and_a_single_action_are_warned_of(rng):
     few = (obs[:20], rng.integers(4, size=20), obs[:20] + 0.4)
     with pytest.warns(UserWarning, match="20 steps"):
         eo.Planner(few)
+
+
+def test_steps_that_change_nothing_are_refused(rng):
+    obs = rng.uniform(0, 10, (200, 2))
+    with pytest.raises(ValueError, match="none of 200 steps changes"):
+        eo.Planner((obs, rng.integers(4, size=200), obs))

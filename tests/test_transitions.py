@@ -461,6 +461,8 @@ def put_nan(row: int) -> np.ndarray:
         ({"obs": V, "action": VA, "rewards": VR[:9]}, "reward has 9 rows"),
         ([{"observations": V[:5], "actions": VA[:2]}], "2 rows and obs 5"),
         ([SimpleNamespace(observations=V, actions=VA)], "41 observations"),
+        ((V, VA, VN[:, :2]), "same columns"),
+        ((V, VA - 1, VN), "numbered from 0, got -1 in row"),
     ],
 )
 def test_of_bad_vectors_raises_and_names_the_row(data: Any, complaint: str) -> None:
@@ -542,6 +544,13 @@ def test_vectors_that_could_be_a_batch_are_asked_back() -> None:
     with_reward = [(s, a, 0.0, n, False) for s, a, n in entries]
     found = eo.Transitions.of(with_reward, continuous=True)
     assert found.action.shape == (40, 3)
+
+
+def test_a_column_of_numbers_with_a_fraction_is_no_column_of_states() -> None:
+    for obs, next_obs in (([0.0, 1.0], [0.5, 2.0]), ([0.5, 2.0], [1.0, 3.0])):
+        found = eo.Transitions.of((np.array(obs), [0, 1], np.array(next_obs)))
+        assert found.obs.tolist() == [[x] for x in obs]
+        assert found.next_obs.tolist() == [[x] for x in next_obs]
 
 
 def test_one_episode_of_two_steps_is_read() -> None:

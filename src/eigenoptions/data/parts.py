@@ -73,6 +73,7 @@ def convert_parts(parts: Parts, continuous: bool) -> Parts:
     """
     obs = convert_observations("obs", parts.obs)
     next_obs = convert_observations("next_obs", parts.next_obs)
+    obs, next_obs = _match_rows(obs, next_obs)
 
     terminated = np.zeros(len(obs), dtype=np.bool_)
     if parts.terminated is not None:
@@ -89,6 +90,24 @@ def convert_parts(parts: Parts, continuous: bool) -> Parts:
         names = _find_names(parts.obs)
     action = convert_actions(parts.action, continuous)
     return Parts(obs, action, next_obs, terminated, reward, truncated, names)
+
+
+def _match_rows(
+    obs: NDArray[Any], next_obs: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Observations before and after each step, whose rows must be alike."""
+    # A column of numbers is no column of states if there is a fraction in either.
+    if obs.ndim == 1 and next_obs.shape[1:] == (1,) and obs.dtype.kind in "iu":
+        obs = obs[:, None].astype(np.float64)
+    elif next_obs.ndim == 1 and obs.shape[1:] == (1,) and next_obs.dtype.kind in "iu":
+        next_obs = next_obs[:, None].astype(np.float64)
+
+    if obs.shape[1:] != next_obs.shape[1:]:
+        raise ValueError(
+            f"rows of next_obs have the shape {next_obs.shape[1:]} and those of obs "
+            f"{obs.shape[1:]}: give both the same columns"
+        )
+    return obs, next_obs
 
 
 def _find_names(obs: Any) -> tuple[str, ...] | None:
@@ -145,6 +164,12 @@ def convert_actions(data: Any, continuous: bool) -> NDArray[Any]:
         is_integer = action == np.abs(action).round()
         if is_integer.all():
             return action.reshape(len(action)).astype(np.int64)
+    if is_column and action.dtype.kind in "iu":
+        row = int(np.argmin(action))
+        raise ValueError(
+            f"actions are numbered from 0, got {action.flat[row]} in row {row}: add to "
+            "each, or give floats if they are vectors of one number"
+        )
     if continuous:
         return action
     raise ValueError(

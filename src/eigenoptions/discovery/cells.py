@@ -116,9 +116,9 @@ def _warn_of_few_steps(n_steps: int, least: int = 100) -> None:
     """Warn of too few steps for a table."""
     if n_steps < least:
         logger.warning(
-            "%d steps show hardly any way: record some thousand, in which places are "
-            "visited more than once",
-            n_steps,
+            "%s hardly any way: record some thousand, in which places are visited more "
+            "than once",
+            "1 step shows" if n_steps == 1 else f"{n_steps} steps show",
         )
 
 

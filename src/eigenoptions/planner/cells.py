@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
+from eigenoptions._text import count_noun
 from eigenoptions._types import BoolArray, FloatArray, IndexArray
 from eigenoptions.data import ColumnReport, Transitions, check_columns
 from eigenoptions.data.spaces import read_spaces
@@ -244,6 +245,11 @@ def make_cells(
 
     # From columns of observations to coordinates.
     report = check_columns(batch, columns)
+    if (obs == next_obs).all():
+        raise ValueError(
+            f"none of {count_noun(len(batch), 'step')} changes the observation: record "
+            "steps that change something"
+        )
     coordinates = Coordinates(obs, next_obs, report.used, has_angles=not is_continuous)
     before = coordinates.apply(obs)
     after = coordinates.apply(next_obs)
