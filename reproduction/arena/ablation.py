@@ -128,6 +128,8 @@ def _derive_options(
             potential = (np.arange(len(seen)) == goal).astype(np.float64)
             purposes.append(Purpose(potential, f"goal {goal}", exact=True))
         return solve(known, purposes)
+
+    # One option to the nearest known states with an untried action.
     n_states = len(agent.first_visit)
     is_untried = agent.tries.reshape(n_states, -1)[seen] == 0
     frontier = is_untried.any(axis=1).astype(np.float64)

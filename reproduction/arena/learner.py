@@ -216,35 +216,42 @@ def search_untried(dynamics, agent, state, rng):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def sweep_plan(dynamics, agent, way, state, rng, n_sweeps=3):  # type: ignore[no-untyped-def]
-    """Return the best action of R-max, whose values are repaired by a few sweeps.
+def plan_action(dynamics, agent, way, row):  # type: ignore[no-untyped-def]
+    """Return what R-max expects of the action of a row: the mean of its outcomes.
 
     An action that was tried less than `Way.tries` times is worth 1.
     """
+    if agent.tries[row] < way.tries:
+        return 1.0
+    total = 0.0
+    for k in range(dynamics.first[row], dynamics.first[row + 1]):
+        t = dynamics.after[k]
+        if dynamics.ends[t]:
+            t = dynamics.start
+        total += agent.times[k] * agent.plan[t]
+    return way.planning_gamma * total / agent.tries[row]
+
+
+@njit(cache=True)
+def sweep_plan(dynamics, agent, way, state, rng, n_sweeps=3):  # type: ignore[no-untyped-def]
+    """Return the best action of R-max, whose values are repaired by a few sweeps.
+
+    The plan of the agent is changed.
+    """
     n_actions = dynamics.n_actions
     values = np.empty(n_actions)
-    for sweep in range(n_sweeps + 1):
+    for _ in range(n_sweeps):
         for s in range(len(agent.plan)):
-            # After the sweeps, this state alone: its values decide.
-            is_last = sweep == n_sweeps
-            if is_last:
-                s = state
             if agent.first_visit[s] < 0 or dynamics.ends[s]:
                 continue
             for a in range(n_actions):
-                row = s * n_actions + a
-                values[a] = 1.0
-                if agent.tries[row] >= way.tries:
-                    total = 0.0
-                    for k in range(dynamics.first[row], dynamics.first[row + 1]):
-                        t = dynamics.after[k]
-                        if dynamics.ends[t]:
-                            t = dynamics.start
-                        total += agent.times[k] * agent.plan[t]
-                    values[a] = way.planning_gamma * total / agent.tries[row]
+                values[a] = plan_action(dynamics, agent, way, s * n_actions + a)
             agent.plan[s] = values.max()
-            if is_last:
-                break
+
+    # Once more the state in which the agent is: these values decide.
+    for a in range(n_actions):
+        values[a] = plan_action(dynamics, agent, way, state * n_actions + a)
+    agent.plan[state] = values.max()
     return choose_greedy(values, np.empty(0, dtype=np.bool_), rng)
 
 
@@ -285,7 +292,8 @@ def learn(dynamics, goal, policy, way, agent, steps, budget, rng, n_wanted=-1): 
         if n_seen == n_wanted:
             break
 
-        # Which action comes next.
+        # Which action comes next: of the running option, repeated, random, of a plan,
+        # or greedy.
         epsilon = way.first_epsilon - decline * step / (way.explore_share * budget)
         if option >= 0:
             a = policy[s, option]
@@ -378,6 +386,7 @@ def follow_greedy(dynamics, goal, policy, q, rng):  # type: ignore[no-untyped-de
     for step in range(dynamics.limit):
         if option < 0 or policy[s, option] < 0:
             a = choose_greedy(q[s], policy[s] >= 0, None)
+            # Negative if it is an action.
             option = a - n_actions
         if option >= 0:
             a = policy[s, option]

@@ -445,12 +445,14 @@ class Walker:
         if self.is_in_episode and self._last_step >= 0:
             experience.leave_episode(self._last_step)
             self._path = Path([], -1)
+
         key = self._recogniser.begin(env, obs)
         self.state, _ = experience.add_state(key, obs, experience.n_steps)
         experience.table.add_start(self.state)
         if experience.table.n_starts > 1:
             # A way through the end of an episode was planned for another start.
             self._path = Path([], -1)
+
         self._last_step = -1
         self._is_first = True
         self._began_with_episode = True
@@ -464,16 +466,18 @@ class Walker:
         promise = None
         if experience.promise is not None:
             promise = self._ask_promise
+
         neglected = experience.find_neglected_action()
         if neglected is not None:
             return neglected
         if experience.uses_counts:
             return self._choose_by_counts(promise)
 
+        # Views that look alike may send the agent to and fro for ever.
         if self._n_lost >= 10:
-            # Views that look alike may send the agent to and fro for ever.
             self._n_lost = 0
             return int(self.rng.integers(table.n_actions))
+
         path = self._path
         if path.actions and not table.is_untried(path.last_state, path.actions[-1]):
             # Another walker was there before.
