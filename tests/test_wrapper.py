@@ -635,3 +635,25 @@ def test_check_compares_the_dynamics(options: eo.OptionSet) -> None:
     mirrored = mirrored.replace("█", "#").replace(" ", ".")
     with pytest.raises(ValueError, match="another state space"):
         options.check(MazeEnv(mirrored))
+
+
+def test_a_reset_in_a_vector_is_a_decision_of_no_steps(options: eo.OptionSet) -> None:
+    """As learners in CleanRL's style see it: no key is missing in a row."""
+
+    def make_env() -> OptionsWrapper:
+        return wrap(TimeLimit(MazeEnv("four-rooms"), 12), options)
+
+    envs = gym.vector.SyncVectorEnv([make_env])
+    _, infos = envs.reset(seed=0)
+    assert infos["duration"].tolist() == [0]
+    n_resets = 0
+    is_over = False
+    for step in range(60):
+        # A vector environment takes a step to begin the next episode.
+        was_over = is_over
+        n_resets += was_over
+        _, _, terminated, truncated, infos = envs.step(np.array([4 + step % 8]))
+        is_over = bool((terminated | truncated)[0])
+        assert (infos["duration"] == 0).tolist() == [was_over]
+        assert np.allclose(infos["discount"], 0.99 ** infos["duration"])
+    assert n_resets > 2

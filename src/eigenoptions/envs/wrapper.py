@@ -132,7 +132,8 @@ class OptionsWrapper(
     -----
     ``info`` is that of the last primitive step, with ``option`` (-1 for a primitive
     action), ``duration``, ``discount`` (gamma to the duration), ``primitive_return``
-    (rewards without discount) and ``action_mask`` (int8, also after `reset`). An
+    (rewards without discount) and ``action_mask`` (int8, also after `reset`). After
+    `reset` the duration is 0: in vector environments such rows are no decisions. An
     ``action_mask`` of the environment's own (Taxi) is the first part of it. At the end
     of an episode ``option_usage`` has its ``decisions``, ``option_decisions``,
     ``steps`` and ``option_steps``.
@@ -232,6 +233,11 @@ class OptionsWrapper(
         self._decision = Decision()
         self._usage = Usage()
         self._space.last_sample = None
+        # Where vector environments begin episodes by themselves, this takes the place
+        # of a decision: one of no steps.
+        info["option"] = -1
+        info["duration"] = 0
+        info["discount"] = 1.0
         self._update_mask(info)
         return self._observe(), info
 
