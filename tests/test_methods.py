@@ -350,6 +350,25 @@ def test_neo_takes_real_eigenvectors_by_their_number():
     assert [p.index for p in found] == list(range(1, len(real) + 1))
 
 
+@pytest.mark.parametrize("kind", ["tree", "ladder"])
+def test_neo_of_equal_eigenvalues_does_not_depend_on_rounding(kind, rng):
+    """One-way moves: the matrix is not symmetric, and its eigenvalues repeat."""
+    if kind == "tree":
+        children = [[2 * i + 1, 2 * i + 2] for i in range(31)]
+        successors = np.where(np.array(children) < 31, children, 0)
+    else:
+        left = [[(i + 1) % 10, 10 + i] for i in range(10)]
+        right = [[10 + (i - 1) % 10, i] for i in range(10)]
+        successors = np.array(left + right)
+    mdp = eo.MDP.from_successors(successors, start=0)
+    visits = successor_representation(uniform_walk(mdp), 0.99)[0]
+    policy = discover(mdp, 8, "neo", visits=visits).policy
+    for _ in range(5):
+        noisy = visits * (1 + 1e-12 * rng.standard_normal(mdp.n_states))
+        again = discover(mdp, 8, "neo", visits=noisy).policy
+        np.testing.assert_array_equal(again, policy)
+
+
 def test_neo_leads_away_from_the_start(four_rooms):
     visits = successor_representation(uniform_walk(four_rooms), 0.99)[four_rooms.start]
     stop = np.flatnonzero(discover(four_rooms, 1, "neo")[0].termination)

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import schur
+from scipy.linalg.lapack import dtrsen
 from scipy.sparse import csr_array, diags_array
 
 from eigenoptions._ties import COMPUTED_TOLERANCE
@@ -22,10 +24,16 @@ from eigenoptions.discovery.method import discovery_method
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp.chains import uniform_walk
 from eigenoptions.options import Purpose
+from eigenoptions.spectra.canonical import compute_canonical_basis
 from eigenoptions.spectra.representations import (
     compute_smallest_eigenvectors,
     successor_representation,
 )
+
+# Eigenvalues are equal, and imaginary parts are zero, up to this share of the largest
+# one: of a matrix that is not symmetric, rounding can change them by far more than its
+# own size.
+_RELATIVE_TOLERANCE = 1e-6
 
 
 def choose_settings(visits: IndexArray) -> dict[str, Any]:
@@ -121,7 +129,59 @@ def _find_real_eigenvectors(
 
     L = (diags_array(1.0 + drain) - diags_array(1.0 / degree) @ W).toarray()
     eigenvalues, eigenvectors = np.linalg.eig(L)
-    # Imaginary parts up to this are rounding.
-    real = np.flatnonzero(np.abs(eigenvalues.imag) <= 1e-10)
+    tolerance = _RELATIVE_TOLERANCE * np.abs(eigenvalues).max()
+    real = np.flatnonzero(np.abs(eigenvalues.imag) <= tolerance)
     order = real[np.argsort(eigenvalues.real[real], kind="stable")]
-    return eigenvalues.real[order], eigenvectors.real[:, order]
+    values = eigenvalues.real[order]
+    vectors = eigenvectors.real[:, order]
+    return _choose_bases(L, values, vectors, tolerance)
+
+
+def _choose_bases(
+    L: FloatArray, values: FloatArray, vectors: FloatArray, tolerance: float
+) -> tuple[FloatArray, FloatArray]:
+    """Give equal eigenvalues, in ascending order, the canonical basis of their space.
+
+    Which basis a solver returns depends on rounding. Without enough eigenvectors, the
+    space is that of the generalised ones, which exists in every case.
+    """
+    beginnings = np.flatnonzero(np.diff(values) > tolerance) + 1
+    groups = np.split(np.arange(len(values)), beginnings)
+    if max(len(group) for group in groups) == 1:
+        return values, vectors
+
+    triangular, basis = schur(L)
+    chosen_values = []
+    chosen_vectors = []
+    for group in groups:
+        space = vectors[:, group]
+        if len(group) > 1:
+            low = values[group[0]] - tolerance / 2
+            high = values[group[-1]] + tolerance / 2
+            space = _find_invariant_space(triangular, basis, low, high, tolerance)
+        mean = np.full(space.shape[1], values[group].mean())
+        if len(group) > 1:
+            space = compute_canonical_basis(mean, space)
+        chosen_values.append(mean)
+        chosen_vectors.append(space)
+    return np.concatenate(chosen_values), np.concatenate(chosen_vectors, axis=1)
+
+
+def _find_invariant_space(
+    triangular: FloatArray,
+    basis: FloatArray,
+    low: float,
+    high: float,
+    tolerance: float,
+) -> FloatArray:
+    """Orthonormal columns for the real eigenvalues between two bounds.
+
+    The matrix is given by its Schur form, whose order is changed so that these
+    eigenvalues come first.
+    """
+    none = np.zeros(len(triangular), dtype=np.int32)
+    _, _, real, imaginary, *_ = dtrsen(none, triangular, basis, job="N")
+    is_between = (real >= low) & (real <= high) & (np.abs(imaginary) <= tolerance)
+    selected = is_between.astype(np.int32)
+    _, ordered, _, _, size, *_ = dtrsen(selected, triangular, basis, job="N")
+    return np.asarray(ordered[:, :size])
