@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import torch
@@ -30,7 +31,7 @@ class ViewEncoder(BaseFeaturesExtractor):
         shape = observation_space.shape
         # SB3 moves the channels of what looks like an image to the front.
         channels_first = shape[0] == 3
-        n_cells = shape[1] * (shape[2] if channels_first else shape[0])
+        n_cells = prod(shape) // 3
         super().__init__(observation_space, n_cells * (_N_TYPES + _N_STATES))
 
         # Where the ones of each cell begin, for its type and for its state.

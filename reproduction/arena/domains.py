@@ -31,14 +31,14 @@ def make_domain(name: str) -> MDP:
     """
     source = DOMAINS[name][1]
     mdp = maze(source) if isinstance(source, str) else source()
-    reward = np.full(mdp.n_states, -1.0) if mdp.reward is None else mdp.reward
-    return replace(
-        mdp,
-        name=name,
-        start=0 if mdp.start is None else mdp.start,
-        goal=None,
-        reward=reward,
-    )
+    start = mdp.start
+    if start is None:
+        start = 0
+    # Unless the domain says more, a step costs 1.
+    reward = mdp.reward
+    if reward is None:
+        reward = np.full(mdp.n_states, -1.0)
+    return replace(mdp, name=name, start=start, goal=None, reward=reward)
 
 
 def make_costly_rooms() -> MDP:

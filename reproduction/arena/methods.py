@@ -118,14 +118,18 @@ def run(lab: Lab, names: Sequence[str], domains: Sequence[str]) -> Data:
         counts = (8,)
         learning = QUICK_LEARNING
     lab.describe("measuring options")
-    jobs = [
-        {**pair, "seed": seed, "counts": counts, "learning": learning}
-        for pair in pairs
-        for seed in range(seeds if pair["method"] != NONE else 1)
-    ]
+    jobs = []
+    for pair in pairs:
+        # There is nothing to discover: one seed.
+        n_seeds = 1 if pair["method"] == NONE else seeds
+        for seed in range(n_seeds):
+            job = {**pair, "seed": seed, "counts": counts, "learning": learning}
+            jobs.append(job)
     rows = [row for result in lab.pmap(measure, jobs) for row in result]
+
     lab.describe("exploring online")
-    walks = [{**pair, "seeds": list(range(3 if lab.quick else 6))} for pair in pairs]
+    n_walks = 3 if lab.quick else 6
+    walks = [{**pair, "seeds": list(range(n_walks))} for pair in pairs]
     rows += [row for result in lab.pmap(explore_online, walks) for row in result]
     return {"rows": pd.DataFrame(rows)}
 

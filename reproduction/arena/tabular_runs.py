@@ -209,7 +209,10 @@ def run_exploring(
         env = Exploring(make_table_env(table, is_goal), rng=seed)
         q = _learn_in(env, table, way, seed)
         visit = int(env.found.first_visit[goal])
-        first_goals.append(visit if visit >= 0 else table.budget)
+        # A goal that was not seen counts with the budget.
+        if visit < 0:
+            visit = table.budget
+        first_goals.append(visit)
         learned.append(_evaluate(table, goal, no_options, q, seed))
     return [
         {

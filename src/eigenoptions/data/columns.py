@@ -559,7 +559,8 @@ def _list_names(columns: Sequence[Column]) -> str:
     names = [column.name for column in columns]
     if len(names) > 8:
         return f"{', '.join(names[:8])} and {len(names) - 8} more are"
-    return ", ".join(names) + (" is" if len(names) == 1 else " are")
+    verb = "is" if len(names) == 1 else "are"
+    return f"{', '.join(names)} {verb}"
 
 
 def _shorten(numbers: Sequence[int]) -> str:

@@ -117,13 +117,19 @@ class Transitions(Record):
 
     def __getitem__(self, rows: slice | IndexArray | BoolArray) -> Transitions:
         """Some of the steps: a slice, their numbers or a mask."""
+        reward = None
+        if self.reward is not None:
+            reward = self.reward[rows]
+        truncated = None
+        if self.truncated is not None:
+            truncated = self.truncated[rows]
         return Transitions(
             self.obs[rows],
             self.action[rows],
             self.next_obs[rows],
             self.terminated[rows],
-            None if self.reward is None else self.reward[rows],
-            None if self.truncated is None else self.truncated[rows],
+            reward,
+            truncated,
             names=self.names,
             states=self.states,
         )

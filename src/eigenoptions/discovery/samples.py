@@ -166,12 +166,20 @@ def sample_environment(
         if applied is None and space is not envs.single_observation_space:
             mapping = itemgetter("observation")
         transitions = collect(envs, steps, rng=rng, features=mapping, **collecting)
+
+        coords = None
+        if first is not envs:
+            coords = _find_coords(first, space)
+        # What a feature map returns is not of the environment's space.
+        space_of_samples = space
+        if applied is not None:
+            space_of_samples = None
         return Samples(
             transitions,
             n_actions,
             count_states(space),
-            space=None if applied else space,
-            coords=None if first is envs else _find_coords(first, space),
+            space=space_of_samples,
+            coords=coords,
             features=applied,
             provenance={
                 "transitions": len(transitions),

@@ -386,15 +386,21 @@ def load_found(path: str | Path, *, key: Key | None = None) -> Found:
             f"{path} was found with a key of yours: give it again, "
             "load_found(path, key=...)"
         )
-    numbers = header["numbers"]
+    if key is not None:
+        by = key
+    # JSON has no tuples.
+    numbers = None
+    if header["numbers"] is not None:
+        first, n_states = header["numbers"]
+        numbers = (first, n_states)
     about = About(
         name=header["name"],
         n_actions=header["n_actions"],
-        by=by if key is None else key,
+        by=by,
         seed=header["seed"],
         layout=header["layout"],
         is_partial_view=header["is_partial_view"],
-        numbers=None if numbers is None else (numbers[0], numbers[1]),
+        numbers=numbers,
         coords=arrays.get("coords"),
         legend=header["legend"],
     )

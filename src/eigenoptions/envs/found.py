@@ -269,10 +269,14 @@ class Found(Record):
         as `key` is not written: give it again to `load_found`.
         """
         about = self.about
+        # A function has no name that a file could hold.
+        by = None
+        if isinstance(about.by, str):
+            by = about.by
         header = {
             "name": about.name,
             "n_actions": about.n_actions,
-            "by": about.by if isinstance(about.by, str) else None,
+            "by": by,
             "seed": about.seed,
             "layout": about.layout,
             "is_partial_view": about.is_partial_view,
@@ -355,12 +359,13 @@ class Found(Record):
             is_shown=is_seen,
         )
         notes = [
-            "the bluer, the earlier it was seen; grey: walls, and what was not seen",
-            "a ring: an action was never tried there" if is_frontier.any() else "",
-            "a red dot: a reward" if is_rewarded.any() else "",
+            "the bluer, the earlier it was seen; grey: walls, and what was not seen"
         ]
-        line = "; ".join(note for note in notes if note)
-        return show_figures(repr(self), [figures], [line, self.mdp.legend])
+        if is_frontier.any():
+            notes.append("a ring: an action was never tried there")
+        if is_rewarded.any():
+            notes.append("a red dot: a reward")
+        return show_figures(repr(self), [figures], ["; ".join(notes), self.mdp.legend])
 
 
 class StatePotential:
@@ -468,14 +473,21 @@ def _make_mdp(
         if coords is not None:
             headings = family.find_headings(states)
 
-    recognition = {
+    # Under a key that the user chose, a state has no layout: options belong to the key,
+    # and run wherever it means the same.
+    layout = about.layout
+    if about.has_chosen_key:
+        layout = None
+    recognition: dict[str, Any] | None = {
         "by": about.by,
         "seed": about.seed,
-        # Under a key that the user chose, a state has no layout: options belong to the
-        # key, and run wherever it means the same.
-        "layout": None if about.has_chosen_key else about.layout,
+        "layout": layout,
         "partial": True,
     }
+    # Where numbers begin at 0, an observation is the number of the state.
+    if about.numbers and about.numbers[0] == 0:
+        recognition = None
+
     starts = table.starts
     start = max(starts, key=lambda state: starts[state]) if starts else 0
     mdp = table.to_mdp(
@@ -487,8 +499,7 @@ def _make_mdp(
         headings=headings,
         legend=legend,
         states=states,
-        # Where numbers begin at 0, an observation is the number of the state.
-        recognition=None if about.numbers and about.numbers[0] == 0 else recognition,
+        recognition=recognition,
     )
     return drop_far_places(mdp)
 

@@ -146,8 +146,12 @@ class Planner:
                 f"data must have at least 2 transitions, got {len(batch)}: record "
                 "more steps"
             )
-        is_numbered = batch.action.ndim == 1 and batch.action.dtype.kind in "iu"
-        self.mdp = MDP.from_transitions(data if is_numbered else batch)
+        # The data themselves may say how many states and actions there are. But where
+        # actions are vectors, their error would advise to make a Planner.
+        source = data
+        if batch.action.ndim != 1 or batch.action.dtype.kind not in "iu":
+            source = batch
+        self.mdp = MDP.from_transitions(source)
         seen = np.concatenate([batch.obs, batch.next_obs])
         return np.asarray(np.bincount(seen, minlength=self.mdp.n_states) > 0)
 
