@@ -191,7 +191,7 @@ def _measure_changes(
     ranks = _rank_columns(np.concatenate([change, size], axis=1))
 
     components = action.reshape(len(action), -1)[order[begins]].T
-    actions = [_group_values(component, 8) for component in components]
+    actions = [_group_values(component, n_groups=8) for component in components]
     return Changes(before, actions, ranks)
 
 

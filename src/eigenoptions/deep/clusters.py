@@ -187,17 +187,17 @@ def find_clusters(
         is a cluster of its own.
     """
     with use_one_core():
-        return _cut(data, learned, n_clusters, resolution, max_repeating)
+        return _cut_into_clusters(data, learned, n_clusters, resolution, max_repeating)
 
 
-def _cut(
+def _cut_into_clusters(
     data: Dataset,
     learned: Spectrum,
     n_clusters: int,
     resolution: float,
     max_repeating: int,
 ) -> FoundClusters:
-    """As `find_clusters`."""
+    """Make clusters: the parameters are those of `find_clusters`."""
     encoder = learned.features
     assert isinstance(encoder, Encoder)
     functions = _compute_functions(encoder, data, learned.vectors)
@@ -207,6 +207,7 @@ def _cut(
     scales = np.append(0.0, 1.0 / np.sqrt(slowness))
     places = functions * scales
 
+    # The centres are some of the places.
     n_observations = len(places)
     if data.repeating and n_observations <= max_repeating:
         rows = np.arange(n_observations)
@@ -215,8 +216,10 @@ def _cut(
         radius = resolution * _find_typical_step(data, places)
         rows, radius = _spread_centres(places, radius, n_clusters)
 
+    # Without those in which the data are caught.
     states = find_nearest(places, places[rows])
-    centres = places[rows][_find_lasting(data, states, len(rows))]
+    lasting = _find_lasting(data, states, len(rows))
+    centres = places[rows][lasting]
     arrays = {
         **encoder.arrays,
         "functions": learned.vectors,

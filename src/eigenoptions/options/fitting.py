@@ -330,15 +330,18 @@ def _raise_values(
 
 
 def prepare_ridge_regression(
-    psi: Any, ridge: float
+    psi: FeatureMatrix, ridge: float
 ) -> Callable[[FloatArray], FloatArray]:
     """Return a function from targets to weights, for inputs ``(N, p)``, also sparse."""
     # A product of booleans is a boolean, and one of bytes overflows.
-    inputs = psi if psi.dtype.kind == "f" else psi.astype(np.float64)
-    system = inputs.T @ inputs
+    inputs = psi
+    if psi.dtype.kind != "f":
+        inputs = psi.astype(np.float64)
+    system: Any = inputs.T @ inputs
     if issparse(system):
         system = system.toarray()
     system = np.asarray(system, dtype=np.float64)
+
     mean = np.trace(system) / len(system)
     # The second term gives weight 0 to features that were never seen.
     system[np.diag_indices(len(system))] += ridge * mean + 1e-12 * (mean or 1.0)

@@ -190,6 +190,7 @@ class Displacement:
             is_before_border = self.count_steps(border - point) > near
             if is_before_border:
                 return self.aim(point, border, near=near)
+
         if self._choices is not None:
             return self._choose(displacement)
         action = self.inverse.dot(displacement)

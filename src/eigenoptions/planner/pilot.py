@@ -261,6 +261,8 @@ class Pilot:
         purposes = make_goal_purposes(mdp, [goal])
         options = solve(mdp, purposes, self._gamma)
         potential = np.asarray(purposes[0].potential)
+        # The option's value v is what is gained above the present potential f. Then a
+        # move to s' is worth f(s') + gamma v(s').
         total = options.value[0] + potential
         arrival = (1.0 - self._gamma) * potential + self._gamma * total
         return Course(mdp, options.policy[0], arrival, total, blocked)
