@@ -6,11 +6,11 @@ has x, y, the sine and cosine of its heading, and the battery.
 
 The battery falls in every episode, so it would take over the first
 eigenvectors. `discover` says so, and names the columns that leave it out. The
-vectors become cells of a table, and options of the table lead towards the ends
-of the warehouse, round the walls.
+vectors become cells of a table, and options of the table lead round the walls,
+though not from every place: some paths end early at a wall.
 
 In the picture: places of the log over the floor. Options lead from the blue
-ones to the orange ones.
+ones to the orange ones, on paths made of steps of the log.
 """
 
 import numpy as np
@@ -41,12 +41,12 @@ def observe(robots, battery):
     return np.stack([x, y, np.sin(heading), np.cos(heading), full], axis=1)
 
 
-# Two hundred drives of a hundred steps. This stands for your data.
+# A thousand drives of a hundred steps. This stands for your data.
 rng = np.random.default_rng(0)
-robots = rng.uniform((0, 0, 0), (2.6, 10, 2 * np.pi), (200, 3))
-robots[:, 0] += rng.choice([0.0, 3.7, 7.4], 200)
+robots = rng.uniform((0, 0, 0), (2.6, 10, 2 * np.pi), (1000, 3))
+robots[:, 0] += rng.choice([0.0, 3.7, 7.4], 1000)
 log = [observe(robots, 1.0)]
-actions = rng.integers(4, size=(100, 200))
+actions = rng.integers(4, size=(100, 1000))
 for i, action in enumerate(actions):
     robots = move(robots, action, rng)
     log.append(observe(robots, 0.99 - 0.01 * i))
@@ -61,5 +61,5 @@ used = [0, 1, 2, 3]
 options = eo.discover(steps, 4, n_actions=4, space=space, columns=used)
 print(options, options.exploration, sep="\n")
 
-figure = eo.plots.plot_options(options, before[::20])
+figure = eo.plots.plot_options(options, eo.Transitions.of(steps))
 eo.plots.save_figure(figure, "warehouse.svg")

@@ -20,6 +20,7 @@ from eigenoptions.features import Cells, Fourier, Tiles
 from eigenoptions.options import TERMINATE, Purpose, eigenpurposes
 from eigenoptions.options.execution import Promise
 from eigenoptions.options.fitting import fit
+from eigenoptions.plots.paths import RecordedSteps
 from eigenoptions.spectra.incidence import feature_spectrum
 from tests.halls import TurningRobot
 from tests.test_machines import supported_core_types
@@ -332,3 +333,34 @@ def test_options_terminate_where_no_cell_is_higher(options):
     actions = options.actions(LOG.obs)
     assert (actions == TERMINATE).any(axis=1).all()
     assert (actions >= 0).any(axis=1).all()
+
+
+def test_paths_of_recorded_steps_end_where_the_option_does():
+    """A line of which both ends are reached, by steps that nobody took in a row."""
+    rng = np.random.default_rng(0)
+    place = rng.uniform(0, 10, (3_000, 1))
+    action = rng.integers(2, size=3_000)
+    after = np.clip(place + 0.5 * (2 * action[:, None] - 1), 0, 10)
+    noise = rng.normal(size=(3_000, 1))
+    before = np.hstack([place, noise])
+    after = np.hstack([after, noise])
+    steps = eo.Transitions(before, action, after, action < 0)
+    options = eo.discover(steps, 2, n_actions=2, columns=[0])
+
+    recorded = RecordedSteps(steps, options.features.columns)
+    ends = []
+    for option in options:
+        start = int(np.argmin(options.potential(before)[len(ends)]))
+        path = recorded.follow(option, start, rng)
+        assert path.has_ended
+        potential = [option.potential(obs) for obs in path.obs]
+        assert potential[-1] > potential[0]
+        ends.append(path.obs[-1, 0])
+    assert min(ends) < 2.0
+    assert max(ends) > 8.0
+
+    figure = eo.plots.plot_options(options, steps)
+    # Six lines, with a circle and most with a dot.
+    assert all(len(ax.lines) >= 12 for ax in figure.axes)
+    with pytest.raises(ValueError, match="over"):
+        eo.plots.plot_options(options, steps, over=(0, 2))

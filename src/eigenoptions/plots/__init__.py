@@ -19,5 +19,6 @@ from eigenoptions.plots.maps import draw_policy as draw_policy
 from eigenoptions.plots.maps import draw_values as draw_values
 from eigenoptions.plots.observed import draw_points as draw_points
 from eigenoptions.plots.observed import draw_strips as draw_strips
+from eigenoptions.plots.paths import draw_paths as draw_paths
 from eigenoptions.plots.plans import draw_plan as draw_plan
 from eigenoptions.plots.visits import plot_first_visits as plot_first_visits

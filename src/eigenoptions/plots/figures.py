@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from eigenoptions._text import draw_arrows, explain_glyphs
 from eigenoptions._types import FloatArray
 from eigenoptions._validation import check_type
+from eigenoptions.data import Transitions
 from eigenoptions.features import Cells
 from eigenoptions.learning import LearningRecord
 from eigenoptions.mdp import MDP
@@ -32,11 +33,15 @@ from eigenoptions.plots.files import render_figure
 from eigenoptions.plots.maps import MAX_DETAILED_STATES, draw_options, draw_values
 from eigenoptions.plots.nodes import has_positions, place_states
 from eigenoptions.plots.observed import draw_points, draw_strips
+from eigenoptions.plots.paths import draw_paths
 from eigenoptions.plots.style import STYLE, make_line_style
 from eigenoptions.spectra import Spectrum
 
 # Most eigenvectors of a figure.
 _MAX_EIGENVECTORS = 8
+
+# About as many of recorded observations are drawn as points.
+_MAX_POINTS = 1_000
 
 
 class _NotebookFigure(Figure):
@@ -48,7 +53,7 @@ class _NotebookFigure(Figure):
 
 def plot_options(
     options: OptionSet | LinearOptionSet,
-    observations: ArrayLike | None = None,
+    observations: ArrayLike | Transitions | None = None,
     *,
     columns: int | None = None,
     width: float | None = None,
@@ -64,11 +69,12 @@ def plot_options(
     options : OptionSet or LinearOptionSet
         Options of states, or options that act on observations. States without
         `coords` and `positions` are drawn as a graph: few steps apart is near.
-    observations : array (N, ...), optional
+    observations : array (N, ...) or Transitions, optional
         For options that act on observations, some hundred of them. Of frames, each
         option is a strip: from where it starts to where it ends (`draw_strips`). Of
         vectors, it is a map over two columns, coloured by its potential, with rings
-        where it ends (`draw_points`). By default, options of cells show these, and
+        where it ends (`draw_points`); recorded steps add paths (`draw_paths`). By
+        default, options of cells show these, and
         options of two numbers with bounds a map of 25 x 25 observations.
     columns : int, optional
         Number of maps beside each other; by default up to four, or eight for more than
@@ -88,7 +94,11 @@ def plot_options(
     4
     """
     if isinstance(options, LinearOptionSet):
-        return _plot_observed(options, observations, columns, width, cmap, over)
+        steps = None
+        if isinstance(observations, Transitions):
+            steps = observations
+            observations = steps.obs[:: max(1, len(steps) // _MAX_POINTS)]
+        return _plot_observed(options, observations, columns, width, cmap, over, steps)
     check_type("options", options, OptionSet, "make them with discover")
     options = replace(options, mdp=place_states(options.mdp))
     with matplotlib.rc_context(STYLE):
@@ -109,6 +119,7 @@ def _plot_observed(
     width: float | None,
     cmap: str | Colormap | None,
     over: tuple[int, int],
+    steps: Transitions | None,
 ) -> Figure:
     """A figure of options that act on observations."""
     if observations is None:
@@ -148,6 +159,9 @@ def _plot_observed(
                 f"column {over[0]} to the right, column {over[1]} up; the colour is "
                 "the potential, a ring where the option ends"
             )
+            if steps is not None:
+                draw_paths(axes[: len(options)], options, steps, over)
+                note += "; lines are paths of recorded steps, from a circle to a dot"
             characters = int(17 * width)
             figure.supxlabel(fill(note, characters), x=0.01, ha="left", size=7)
     return figure
