@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from functools import partial
 from typing import Any
 
@@ -25,6 +26,21 @@ TWO_ROOMS = "S..#...\n...#...\n.......\n...#..G"
 TABLES = ("returns", "learning_returns", "steps", "evaluation_steps", "q")
 option_values = pytest.mark.parametrize("update", UPDATES[1:])
 every_update = pytest.mark.parametrize("update", UPDATES)
+
+
+def test_the_defaults_are_the_settings_of_the_paper():
+    """Section 4.3 and Appendix D."""
+    parameters = inspect.signature(q_learning).parameters
+    paper = {
+        "runs": 100,
+        "episodes": 500,
+        "max_steps": 100,
+        "update": "action",
+        "alpha": 0.1,
+        "gamma": 0.9,
+        "epsilon": 0.01,
+    }
+    assert {name: parameters[name].default for name in paper} == paper
 
 
 def make_task(seed):
