@@ -29,18 +29,18 @@ every_update = pytest.mark.parametrize("update", UPDATES)
 
 
 def test_the_defaults_are_the_settings_of_the_paper():
-    """Section 4.3 and Appendix D."""
+    """Section 4.3, in four rooms. The paper does not name an epsilon."""
     parameters = inspect.signature(q_learning).parameters
-    paper = {
+    settings_of_paper = {
         "runs": 100,
         "episodes": 500,
         "max_steps": 100,
         "update": "action",
         "alpha": 0.1,
         "gamma": 0.9,
-        "epsilon": 0.01,
     }
-    assert {name: parameters[name].default for name in paper} == paper
+    for name, value in settings_of_paper.items():
+        assert parameters[name].default == value
 
 
 def make_task(seed):
