@@ -39,6 +39,7 @@ EXAMPLES = {
     "pixels.png": "pixels",
     "sb3-ppo.svg": "sb3_ppo",
     "stop-chance.svg": "stop_chance",
+    "warehouse.png": "warehouse",
 }
 # Pictures that have a command of their own, or belong to a long computation.
 COMMANDS = {
