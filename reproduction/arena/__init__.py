@@ -155,22 +155,23 @@ def compare(arguments: Sequence[str]) -> None:
     options = parser.parse_args(arguments)
     comparison = import_module(f"reproduction.arena.{options.comparison}")
     folder = options.out or Path(f"out/arena-{options.comparison}")
-    names, domains = (
-        [name for name in text.split(",") if name]
-        for text in (options.only, options.domains)
-    )
+
+    every_domain = comparison.DOMAINS
+    if options.quick:
+        every_domain = comparison.QUICK_DOMAINS
+    names = _split_names(options.only) or list(comparison.NAMES)
+    domains = _split_names(options.domains) or list(every_domain)
     for name in names:
         check_choice("--only", name, list(comparison.NAMES))
     for name in domains:
         check_choice("--domains", name, list(comparison.DOMAINS))
-    domains = domains or list(
-        comparison.QUICK_DOMAINS if options.quick else comparison.DOMAINS
-    )
+
     with open_lab(folder, quick=options.quick) as lab:
-        data = comparison.run(lab, names or list(comparison.NAMES), domains)
+        data = comparison.run(lab, names, domains)
         (folder / "data").mkdir(exist_ok=True)
         for name, table in data.items():
             table.to_csv(folder / "data" / f"{name}.csv", index=False)
+
         title, introduction, sections = comparison.describe(data, quick=options.quick)
         files = Markup(", ").join(
             Markup('<a href="data/{0}.csv">{0}.csv</a>').format(name) for name in data
@@ -181,3 +182,8 @@ def compare(arguments: Sequence[str]) -> None:
         header = facts.format(introduction, lab.seconds / 60, files)
         write_page(folder / "index.html", title, sections, header=header)
     print(f"report: {folder / 'index.html'}")
+
+
+def _split_names(text: str) -> list[str]:
+    """Return names that are separated by commas."""
+    return [name for name in text.split(",") if name]

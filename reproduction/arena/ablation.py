@@ -59,6 +59,8 @@ def explore_with(task: str, walker: str, kind: str, seed: int) -> float:
     agent = make_agent(table, way)
     rng = np.random.default_rng(seed)
     no_goal = np.zeros(table.mdp.n_states, dtype=np.bool_)
+
+    # At first no option is available.
     policy = np.full((table.mdp.n_states, N_OPTIONS), -1)
     step = 0
     n_steps = 100
@@ -75,6 +77,8 @@ def explore_with(task: str, walker: str, kind: str, seed: int) -> float:
             rng,
             len(table.states),
         )
+
+        # The next round is half as long as all before it.
         step = end
         n_steps = step // 2
         policy = derive_policies(table, agent, kind, rng)

@@ -153,6 +153,8 @@ def take_exam(
     n_primitive = getattr(env.action_space, "n_primitive", None)
     if n_primitive is None:
         n_primitive = env.action_space.n  # type: ignore[attr-defined]
+
+    # By observation and mask, so that networks are not asked twice.
     choices: dict[tuple[bytes, bytes], int] = {}
     n_reached = 0
     for episode in range(episodes):
@@ -168,6 +170,7 @@ def take_exam(
             else:
                 action = policy(obs, mask)
                 choices[question] = action
+
             obs, reward, terminated, truncated, info = env.step(action)
             is_over = terminated or truncated
         # Only the goal terminates an episode.

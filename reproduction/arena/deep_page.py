@@ -140,15 +140,18 @@ def measure(runs: pd.DataFrame, agent: str, way: str, column: str) -> Aggregate 
 
 
 def _show_aggregates(runs: pd.DataFrame) -> str:
+    """What each way of each agent reaches; bold: recommended, italic: knows more."""
     rows = []
     for agent, way in list_pairs(runs):
         scores = collect_scores(runs, agent, way, "learned")
         assert scores is not None
+
         name = way
         if RECOMMENDED.get(agent) == way:
             name = f"**{way}**"
         if WAYS[way].knows != "nothing":
             name = f"*{way} ({WAYS[way].knows})*"
+
         n_learned = int(scores.sum())
         cells = [agent, name, f"{n_learned} of {scores.size}"]
         for column in ("learned", "reached", "first_share"):

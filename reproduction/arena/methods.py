@@ -264,6 +264,7 @@ def explore_online(
     if mdp.n_states > 300:
         return []
     logging.getLogger("eigenoptions").setLevel(logging.ERROR)
+
     settings: dict[str, Any] = {
         "method": method,
         "n_options": n_options,
@@ -273,6 +274,7 @@ def explore_online(
         settings |= {"method": "eigen", "n_options": 2, "option_chance": 0.0}
     elif get_method(method).needs_rewards:
         settings["rewards"] = mdp.reward
+
     round_steps = max(100, 2 * mdp.n_states)
     n_rounds = steps_per_state * mdp.n_states // round_steps
     results = []
@@ -285,10 +287,12 @@ def explore_online(
             note_first_visits(first_visit, batch, number * round_steps)
             if first_visit.min() >= 0:
                 break
-        needed = float(first_visit.max()) if first_visit.min() >= 0 else inf
-        results.append(
-            {"method": method, "domain": domain, "seed": seed, "n": 0, "online": needed}
-        )
+
+        n_steps = inf
+        if first_visit.min() >= 0:
+            n_steps = float(first_visit.max())
+        key = {"method": method, "domain": domain, "seed": seed, "n": 0}
+        results.append({**key, "online": n_steps})
     return results
 
 
@@ -324,16 +328,17 @@ def describe(data: Data, *, quick: bool) -> tuple[str, Markup, list[Section]]:
     learning = QUICK_LEARNING if quick else LEARNING
     domains = list(dict.fromkeys(rows.domain))
     names = [name for name in dict.fromkeys(rows.method) if name != NONE]
+
     orders = {}
     for name, measure in MEASURES.items():
         order = rank(rows, measure)
         if len(order):
             orders[name] = order
             print(f"{name}: {', '.join(order.index[:3])}")
+
     ranking = pd.DataFrame(
         {name: order.map("{:.1f}".format) for name, order in orders.items()}
     ).fillna("")
-    about = [(name, DOMAINS[name][0], make_domain(name).n_states) for name in domains]
     text = (
         "Mean rank over the domains, 1 is best. A method that has no options on a "
         "domain counts there as the baseline, primitive actions alone, which is "
@@ -348,6 +353,8 @@ def describe(data: Data, *, quick: bool) -> tuple[str, Markup, list[Section]]:
         anchor = name.replace(" ", "-").replace(",", "")
         table = _show(rows, name)
         sections.append(Section(anchor, name, MEASURES[name].about, [table]))
+
+    about = [(name, DOMAINS[name][0], make_domain(name).n_states) for name in domains]
     text = (
         "Every method has its default settings, which were not tuned on these "
         "domains. Tables show the median over the seeds of methods that draw random "
@@ -359,6 +366,7 @@ def describe(data: Data, *, quick: bool) -> tuple[str, Markup, list[Section]]:
     )
     table = pd.DataFrame(about, columns=["domain", "what it is", "states"])
     sections.append(Section("protocol", "Domains and protocol", text, [table]))
+
     introduction = Markup(
         "{} discovery methods on the same {} domains, by "
         "<code>python -m reproduction arena methods</code>."

@@ -185,6 +185,7 @@ def measure_rounds(task: str, way: str, seed: int) -> float:
             max_episode_steps=table.limit,
             rng=seed,
         )
+
     first_visit = np.full(mdp.n_states, -1)
     first_visit[table.start] = 0
     n_steps = 0

@@ -202,6 +202,7 @@ def run_exploring(
     goals = _draw_goals(task, n_goals, seed)
     way = Way(**settings)
     no_options = _stack_policies(table, None)
+
     first_goals = []
     learned = []
     for goal in goals:
@@ -214,15 +215,15 @@ def run_exploring(
             visit = table.budget
         first_goals.append(visit)
         learned.append(_evaluate(table, goal, no_options, q, seed))
-    return [
-        {
-            "task": task,
-            "way": "Exploring",
-            "seed": seed,
-            "first_goal": float(np.mean(first_goals)),
-            "learned": float(np.mean(learned)),
-        }
-    ]
+
+    row = {
+        "task": task,
+        "way": "Exploring",
+        "seed": seed,
+        "first_goal": float(np.mean(first_goals)),
+        "learned": float(np.mean(learned)),
+    }
+    return [row]
 
 
 def _learn_in(
@@ -234,20 +235,21 @@ def _learn_in(
     no_options = np.empty(0, dtype=np.bool_)
     decline = way.first_epsilon - way.last_epsilon
     n_exploring = way.explore_share * table.budget
+
     state, _ = env.reset(seed=seed)
     for step in range(table.budget):
-        epsilon = max(
-            way.last_epsilon, way.first_epsilon - decline * step / n_exploring
-        )
-        if rng.random() < epsilon:
+        epsilon = way.first_epsilon - decline * step / n_exploring
+        if rng.random() < max(way.last_epsilon, epsilon):
             action = int(env.action_space.sample())
         else:
             action = choose_greedy(q[state], no_options, rng)
+
         after, reward, terminated, truncated, _ = env.step(action)
         target = float(reward)
         if not terminated:
             target += way.gamma * q[after].max()
         q[state, action] += way.alpha * (target - q[state, action])
+
         state = after
         if terminated or truncated:
             state, _ = env.reset()

@@ -190,18 +190,21 @@ class ColumnReport:
             return
         if self.left_out:
             everything = [column.number for column in self.columns]
+            pronoun = "it" if len(self.left_out) == 1 else "them"
             logger.warning(
                 "%s left out, being constant: columns=%s keeps %s",
                 _list_names(self.left_out),
                 _shorten(everything),
-                "it" if len(self.left_out) == 1 else "them",
+                pronoun,
             )
+
         if self.suspects:
             parts = []
             for column in self.suspects:
-                share = (shares or {}).get(column.number, "")
-                share = share and f", {share}"
-                parts.append(f"{column.name} is {column.kind} ({column.reason}{share})")
+                reasons = column.reason
+                if shares and shares.get(column.number):
+                    reasons = f"{reasons}, {shares[column.number]}"
+                parts.append(f"{column.name} is {column.kind} ({reasons})")
             others = [i for i in self.used if not self.columns[i].is_suspect]
             if others:
                 advice = remedy.format(_shorten(others))

@@ -380,6 +380,7 @@ def load_found(path: str | Path, *, key: Key | None = None) -> Found:
     header, arrays = read_arrays(path)
     if header["kind"] != "found":
         raise ValueError(f"{path} holds {header['kind']}, not what explore found")
+
     by = header["by"]
     if by is None and key is None:
         raise ValueError(

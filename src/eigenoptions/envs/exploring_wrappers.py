@@ -216,6 +216,7 @@ class ExploringVector(gym.vector.VectorWrapper):
                 "ExploringVector needs environments that reset themselves, got "
                 f"autoreset_mode={self._autoreset}: make them with NEXT_STEP"
             )
+
         self._single_envs = list_single_envs(env)
         by = choose_recognition(self._single_envs[0], key)
         if looks_inside(by) and isinstance(self._single_envs[0], RemoteEnv):
@@ -223,11 +224,14 @@ class ExploringVector(gym.vector.VectorWrapper):
                 "these states are recognised inside the environment, which another "
                 'process holds: use SyncVectorEnv, or key="observation"'
             )
+
         self._key = key
         self._rng = make_generator(rng)
         self._space = ExploringVectorSpace(n_actions, self.num_envs, self._choose)
         self.single_action_space = ExploringSpace(n_actions, None)
         self.action_space: ExploringVectorSpace = self._space
+
+        # Known after the first reset.
         self._experience: Experience | None = None
         self._walkers: list[Walker] = []
         # Where the next row begins an episode.
