@@ -452,6 +452,17 @@ def test_discover_takes_graphs_and_names_of_nodes():
     assert eo.discover(weights, n_options=2).policy.shape == options.policy.shape
 
 
+def test_discover_passes_lengths_and_places_of_a_graph_on():
+    roads = nx.Graph()
+    roads.add_edge("home", "shop", km=1.0)
+    roads.add_edge("shop", "work", km=4.0)
+    pos = {"home": (0, 0), "shop": (1, 0), "work": (5, 0)}
+    options = eo.discover(roads, 2, length="km", pos=pos)
+    mdp = eo.from_graph(roads, length="km", pos=pos)
+    np.testing.assert_array_equal(options.mdp.positions, mdp.positions)
+    np.testing.assert_allclose(options.mdp.weights.toarray(), mdp.weights.toarray())
+
+
 def test_an_integer_that_is_name_and_number_is_asked_back():
     path = eo.from_graph([(1, 2), (2, 3)])
     with pytest.raises(ValueError, match="name of state number 0, and the number of"):

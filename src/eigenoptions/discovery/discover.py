@@ -112,9 +112,10 @@ def discover(
         Settings of the method, for ``"eigen"``: `operator` ("normalized"; of an
         environment "random-walk", if a quarter of the options would stop at the end
         that they should leave), `both_signs` (True), `skip_zero` (True) and `weights`
-        of the graph. To sample: `steps` (50,000), `n_envs` and `max_episode_steps`. For
-        samples: `space` of the observations and `n_actions`, where the data do not
-        declare them; `features`, and then the settings of
+        of the graph. To read a graph: `length` and the others of `from_graph`. To
+        sample: `steps` (50,000), `n_envs` and `max_episode_steps`. For samples: `space`
+        of the observations and `n_actions`, where the data do not declare them;
+        `features`, and then the settings of
         `discovery.feature_space.discover_features`.
 
     Examples

@@ -68,7 +68,9 @@ def read_source(source: Any, request: Request) -> ReadSource:
     if isinstance(source, str | Path) and not is_environment_id(source):
         source = maze(source, rng=request.rng)
     if is_graph(source):
-        source = from_graph(source)
+        names = ("directed", "length", "pos", "max_actions")
+        about_graph, request = _take_settings(request, names)
+        source = from_graph(source, **about_graph)
     if request.seed is not None:
         _check_has_reset(source)
 
