@@ -151,6 +151,19 @@ def test_collect_is_decided_by_the_seed() -> None:
     )
 
 
+def test_collect_takes_vectors_as_actions() -> None:
+    log = collect("Pendulum-v1", 300, n_envs=3)
+    assert log.action.shape == (300, 1)
+    assert -2.0 <= log.action.min() < -1.8
+    assert 1.8 < log.action.max() <= 2.0
+    np.testing.assert_array_equal(
+        log.action, collect("Pendulum-v1", 300, n_envs=3).action
+    )
+
+    still = collect("Pendulum-v1", 20, policy=lambda obs: np.zeros((1, 1)))
+    assert not still.action.any()
+
+
 def test_collect_reports_progress() -> None:
     calls: list[tuple[int, int]] = []
     batch = collect(
@@ -214,7 +227,6 @@ def test_collect_closes_what_it_made() -> None:
 @pytest.mark.parametrize(
     ("env", "settings", "word"),
     [
-        ("Pendulum-v1", {}, "Discrete"),
         ("FrozenLake-v1", {"steps": 0}, "steps"),
         ("FrozenLake-v1", {"n_envs": 0}, "n_envs"),
         ("FrozenLake-v1", {"max_episode_steps": 0}, "max_episode_steps"),
@@ -223,6 +235,8 @@ def test_collect_closes_what_it_made() -> None:
         ("FrozenLake-v1", {"policy": []}, "no options"),
         ("FrozenLake-v1", {"policy": lambda obs: np.zeros(1)}, "policy"),
         ("FrozenLake-v1", {"policy": lambda obs: 0}, "policy"),
+        ("Pendulum-v1", {"policy": lambda obs: np.zeros(2)}, "policy"),
+        ("Pendulum-v1", {"policy": make_options(np.zeros((1, 4), int), 4)}, "Box"),
         ("FrozenLake-v9", {}, "FrozenLake-v9"),
         ("Blackjack-v1", {}, "features"),
         (MazeEnv("S.G"), {"n_envs": 2}, "n_envs"),

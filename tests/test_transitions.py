@@ -586,3 +586,10 @@ def test_a_planner_takes_names_of_states() -> None:
     assert planner.act("hall", "bed") == planner.act(1, 0)
     with pytest.raises(IndexError, match="roof"):
         planner.act("roof", "bed")
+
+
+def test_transitions_with_vectors_as_actions_are_for_planners() -> None:
+    log = eo.collect("Pendulum-v1", 300)
+    assert eo.Transitions.of(log, continuous=True).action.shape == (300, 1)
+    with pytest.raises(ValueError, match="Planner"):
+        eo.discover(log)

@@ -17,7 +17,7 @@ from eigenoptions.data.buffers import is_replay_buffer, read_buffer
 from eigenoptions.data.episodes import is_episode, read_episode
 from eigenoptions.data.frames import is_frame, read_frame
 from eigenoptions.data.minari import is_minari, read_minari
-from eigenoptions.data.parts import Parts, convert_parts
+from eigenoptions.data.parts import Parts, convert_actions, convert_parts
 from eigenoptions.data.steps import STEP_SIZES, is_step, read_steps
 
 
@@ -147,7 +147,8 @@ class Transitions(Record):
 def _read_parts(data: Any, continuous: bool) -> Parts:
     """The parts of data of any kind, as arrays."""
     if isinstance(data, Transitions):
-        return _list_parts(data)
+        action = convert_actions(data.action, continuous)
+        return _list_parts(data)._replace(action=action)
     if isinstance(data, Parts):
         return convert_parts(data, continuous)
     if isinstance(data, Mapping):

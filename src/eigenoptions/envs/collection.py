@@ -65,10 +65,10 @@ def collect(
         Number of transitions, over all environments together. Resets are not
         transitions.
     policy : callable, OptionSet or sequence of options, default=None
-        None: uniformly random actions. An `OptionSet` (or a list of objects with
-        ``act``): a random walk over primitive actions and available options. Or a
-        function from a batch of observations ``(n_envs, ...)`` to actions
-        ``(n_envs,)``.
+        None: random actions, uniform within their bounds where they are vectors
+        (``Box``). An `OptionSet` (or a list of objects with ``act``): a random walk
+        over primitive actions and available options. Or a function from a batch of
+        observations ``(n_envs, ...)`` to actions ``(n_envs, ...)``.
     n_envs : int, default=1
         Number of environments stepped together; more than one needs an id or a
         function.
@@ -108,21 +108,12 @@ def collect(
 
     envs, is_ours = make_vector_env(env, n_envs, max_episode_steps)
     try:
-        n_actions = count_actions(envs)
         if policy is not None and not callable(policy):
+            count_actions(envs)
             envs = OptionsVectorWrapper(
                 envs, policy, option_chance=option_chance, stop_chance=stop_chance
             )
-            envs.action_space.seed(int(generator.integers(2**31)))
-
-        def choose_actions(obs: Any) -> IntegerArray:
-            if policy is None:
-                return generator.integers(n_actions, size=envs.num_envs)
-            if callable(policy):
-                return _check_actions(policy(obs), envs.num_envs)
-            sampled: IntegerArray = envs.action_space.sample()
-            return sampled
-
+        choose_actions = _make_policy(envs, policy, generator)
         store = _choose_storage(envs, features)
         mode = _check_autoreset(envs)
         # Gymnasium seeds the environments with consecutive numbers.
@@ -136,10 +127,44 @@ def collect(
             envs.close()
 
 
+def _make_policy(
+    envs: VectorEnv[Any, Any, Any],
+    policy: Callable[[Any], Any] | Options | None,
+    generator: np.random.Generator,
+) -> Callable[[Any], NDArray[Any]]:
+    """Return a function from observations to one action of each environment."""
+    takes_vectors = isinstance(envs.single_action_space, spaces.Box)
+    if callable(policy):
+        if not takes_vectors:
+            count_actions(envs)
+
+        def follow_policy(obs: Any) -> NDArray[Any]:
+            return _check_actions(policy(obs), envs)
+
+        return follow_policy
+
+    if policy is None and not takes_vectors:
+        n_actions = count_actions(envs)
+
+        def choose_number(obs: Any) -> IntegerArray:
+            return generator.integers(n_actions, size=envs.num_envs)
+
+        return choose_number
+
+    # Vectors within the bounds of the space, or choices among actions and options.
+    envs.action_space.seed(int(generator.integers(2**31)))
+
+    def sample_space(obs: Any) -> NDArray[Any]:
+        sampled: NDArray[Any] = envs.action_space.sample()
+        return sampled
+
+    return sample_space
+
+
 def _record_transitions(
     envs: VectorEnv[Any, Any, Any],
     obs: Any,
-    choose_actions: Callable[[Any], IntegerArray],
+    choose_actions: Callable[[Any], NDArray[Any]],
     store: Callable[[Any], NDArray[Any]],
     steps: int,
     mode: AutoresetMode,
@@ -350,11 +375,22 @@ def _choose_storage(
     return store
 
 
-def _check_actions(actions: Any, n_envs: int) -> NDArray[np.int64]:
+def _check_actions(actions: Any, envs: VectorEnv[Any, Any, Any]) -> NDArray[Any]:
+    """Return what a policy chose: an integer or a vector for each environment."""
     array = np.asarray(actions)
-    if array.shape != (n_envs,) or array.dtype.kind not in "iu":
+    space = envs.single_action_space
+    if isinstance(space, spaces.Box):
+        wanted = (envs.num_envs, *space.shape)
+        if array.shape != wanted or array.dtype.kind not in "iuf":
+            raise ValueError(
+                f"policy must return numbers of shape {wanted}, got {array.dtype} of "
+                f"shape {array.shape}"
+            )
+        return array.astype(space.dtype)
+
+    if array.shape != (envs.num_envs,) or array.dtype.kind not in "iu":
         raise ValueError(
-            f"policy must return {n_envs} integers, got {array.dtype} of shape "
+            f"policy must return {envs.num_envs} integers, got {array.dtype} of shape "
             f"{array.shape}"
         )
     return array.astype(np.int64)
