@@ -514,6 +514,24 @@ def test_an_interrupted_training_returns_the_best_so_far(
     assert len(found.values) == 3
 
 
+def test_few_observations_have_few_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half as many as there are observations, unless more options are asked for."""
+    learned_numbers = []
+
+    def learn_and_count(data: Dataset, k: int, **settings: Any) -> Any:
+        learned_numbers.append(k)
+        return learn(data, k, **settings)
+
+    monkeypatch.setattr("eigenoptions.deep.learn", learn_and_count)
+    ring = eo.MDP.from_successors([[(i - 1) % 12, (i + 1) % 12] for i in range(12)])
+    steps = eo.collect(ring, 1_000)
+    flags = np.eye(12, dtype=np.float32)
+    data = (flags[steps.obs], steps.action, flags[steps.next_obs])
+    for n_options in (2, 14):
+        eo.discover(data, n_options, features="deep", training_steps=2, n_actions=2)
+    assert learned_numbers == [6, 8]
+
+
 def test_unresolved_functions_are_named() -> None:
     certificate = Certificate(
         1.0, 1.0, np.array([0, 0.5]), np.array([0, 0.1]), 5, False

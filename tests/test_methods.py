@@ -347,7 +347,9 @@ def test_neo_takes_real_eigenvectors_by_their_number():
     neo = get_method("neo").function
     found = neo(ring, None, np.random.default_rng(0), visits=visits)
     assert_allclose([p.eigenvalue for p in found], real, atol=1e-9)
-    assert [p.index for p in found] == list(range(1, len(real) + 1))
+    numbers = list(range(1, len(real) + 1))
+    assert [p.index for p in found] == numbers
+    assert [p.label for p in found] == [f"novel {i}" for i in numbers]
 
 
 @pytest.mark.parametrize("kind", ["tree", "ladder"])

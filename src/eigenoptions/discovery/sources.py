@@ -154,9 +154,9 @@ def explore_key(
     env: Explorable,
     key: str | Key,
     *,
+    seed: int,
+    rng: Randomness,
     steps: int = 20_000,
-    seed: int = 0,
-    rng: Randomness = 0,
     progress: Progress | None = None,
     check_every: int = 100,
 ) -> Found:
@@ -168,10 +168,10 @@ def explore_key(
         The environment.
     key : str or callable
         How its states are recognised.
-    steps : int, default=20000
-        Most steps.
     seed, rng
         As in `explore`.
+    steps : int, default=20000
+        Most steps.
     progress : callable, default=None
         Called as ``progress(done, steps)``.
     check_every : int, default=100
