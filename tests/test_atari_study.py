@@ -16,6 +16,7 @@ pytest.importorskip("ale_py")
 from eigenoptions.atari import Emulator, Ram
 from eigenoptions.spectra import Spectrum
 from reproduction import atari
+from reproduction.atari.claims import describe_ways, list_variant_claims
 from reproduction.atari.collection import Collection, load_collection
 from reproduction.atari.game_graph import explore_game
 from reproduction.atari.games import GAMES, get_game, load_starts
@@ -23,6 +24,7 @@ from reproduction.atari.joystick import check_memory, look_at_memory
 from reproduction.atari.measures import (
     compare_with_random,
     count_meetings,
+    estimate_deviations,
     find_reliable,
     mean_agreement,
     measure_prefixes,
@@ -358,6 +360,37 @@ def test_effects_that_exist_are_found_and_others_are_not(
     assert astuple(effect) == pytest.approx(astuple(again))
     level = mean_agreement(table[table.kind == "singular"], draws=300)
     assert 0 < level.low <= level.mean <= level.high
+
+
+def test_one_random_basis_deviates_as_its_directions_do(
+    rng: np.random.Generator,
+) -> None:
+    table = make_rollouts(rng, own=0.0)
+    assert estimate_deviations(table[table.kind == "random"], "dwell") == [0, 0, 0]
+
+    one = table[(table.start == 0) & (table.basis == 0)]
+    random = one[one.kind == "random"]
+    deviations = estimate_deviations(random, "dwell")
+    first = random[random.collection == 0].groupby("direction").dwell.mean()
+    assert deviations[0] == pytest.approx(first.std() / np.sqrt(len(first)))
+
+    # Collections differ by chance, and directions on top.
+    of_mean = np.linalg.norm(deviations) / 3
+    effect = compare_with_random(one, "dwell")
+    assert effect.high - effect.low > 0.9 * 2 * 1.96 * of_mean
+
+
+def test_ways_beside_the_protocol_are_a_table_and_the_last_a_claim(
+    rng: np.random.Generator,
+) -> None:
+    names = ("paper", "literal argmax", "bytes", "best")
+    tables = [make_rollouts(rng, own=0.8).assign(variant=name) for name in names]
+    data = {"rollouts": pd.concat(tables)}
+    claims = list(list_variant_claims(data, "Ms. Pac-Man", "pacman"))
+    assert [claim.id for claim in claims] == ["pacman-ours-paper", "pacman-ours-best"]
+    assert claims[-1].verdict == "holds"
+    ((_, ways),) = describe_ways(data)
+    assert ways.way.tolist() == ["bytes", "best"]
 
 
 def test_reliable_options_go_to_one_place_from_most_starts(

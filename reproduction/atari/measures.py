@@ -37,7 +37,7 @@ narrow.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -275,8 +275,26 @@ def compare_with_random(
         average_pairs(ours).mean() - average_pairs(theirs).mean()
         for ours, theirs in zip(singular, random, strict=True)
     ]
-    low, high = bootstrap_difference(singular, random, n_intervals, draws)
+    deviations = estimate_deviations(table[table.kind == "random"], measure)
+    low, high = bootstrap_difference(singular, random, n_intervals, draws, deviations)
     return Effect(float(np.mean(differences)), low, high, float(min(differences)))
+
+
+def estimate_deviations(table: pd.DataFrame, measure: str) -> list[float]:
+    """How much the mean of the only random basis of each collection deviates.
+
+    The directions of a basis are a sample of all directions: the result is the standard
+    error of their mean. It is 0 where there are other bases to compare with, and for
+    the agreement, which no direction has alone.
+    """
+    deviations = []
+    for _, part in table.groupby("collection"):
+        if measure == "agreement" or part.basis.nunique() > 1:
+            deviations.append(0.0)
+            continue
+        by_direction = part.groupby("direction")[measure].mean()
+        deviations.append(float(by_direction.sem()))
+    return deviations
 
 
 def mean_agreement(table: pd.DataFrame, *, draws: int = 4000) -> Difference:
@@ -348,7 +366,11 @@ def average_pairs(groups: FloatArray, weights: FloatArray | None = None) -> Floa
 
 
 def bootstrap_difference(
-    ones: list[FloatArray], others: list[FloatArray], n_intervals: int, draws: int
+    ones: list[FloatArray],
+    others: list[FloatArray],
+    n_intervals: int,
+    draws: int,
+    deviations: Sequence[float] | None = None,
 ) -> tuple[float, float]:
     """Percentiles of the difference of groups when everything is resampled.
 
@@ -359,6 +381,8 @@ def bootstrap_difference(
         is used.
     n_intervals, draws : int
         As in `compare_with_random`.
+    deviations : sequence of float, optional
+        Those of `estimate_deviations`; by default 0.
     """
     rng = np.random.default_rng(0)
     n_collections = len(ones)
@@ -384,6 +408,10 @@ def bootstrap_difference(
             one = np.take_along_axis(theirs, basis, axis=1)[:, 0]
             deviation = one - theirs.mean(axis=1)
             differences[is_drawn] += deviation * np.sqrt(n_bases / (n_bases - 1))
+        elif deviations is not None:
+            differences[is_drawn] += rng.normal(
+                scale=deviations[collection], size=len(theirs)
+            )
 
     tail = (1 - CONFIDENCE) / (2 * n_intervals)
     low, high = np.nanquantile(differences.mean(axis=1), [tail, 1 - tail])
