@@ -364,3 +364,25 @@ def test_paths_of_recorded_steps_end_where_the_option_does():
     assert all(len(ax.lines) >= 12 for ax in figure.axes)
     with pytest.raises(ValueError, match="over"):
         eo.plots.plot_options(options, steps, over=(0, 2))
+
+
+def test_options_of_own_features_of_frames_are_tuned_where_places_repeat():
+    rooms = eo.maze("rooms:2x2")
+    walk = eo.collect(eo.MDP(rooms.transition), 8_000, rng=0)
+    height, width = rooms.coords.max(axis=0) + 1
+    frames = np.zeros((rooms.n_states, height, width), dtype=np.uint8)
+    frames[np.arange(rooms.n_states), rooms.coords[:, 0], rooms.coords[:, 1]] = 255
+
+    def flatten(obs):
+        return np.asarray(obs).reshape(len(obs), -1) / 255.0
+
+    log = (frames[walk.obs], walk.action, frames[walk.next_obs])
+    settings = {"n_actions": 4, "features": flatten, "per_cell": None}
+    options = eo.discover(log, 8, **settings)
+    assert options.exploration is not None
+    assert options.exploration.option_chance > 0
+
+    # A noise of its own in each frame: no place is visited twice.
+    noise = np.random.default_rng(0).random((2, 8_000, 1, 1))
+    log = (log[0] + noise[0], walk.action, log[2] + noise[1])
+    assert eo.discover(log, 8, iterations=3, **settings).exploration is None

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._types import FloatArray, IndexArray
@@ -107,8 +108,60 @@ def tune_fitted(
     cells, mdp = make_cells(samples, report)
     obs = np.concatenate([samples.transitions.obs, samples.transitions.next_obs])
     states, rows = np.unique(cells.find_states(obs), return_index=True)
-    policy = np.full((len(options), mdp.n_states), TERMINATE)
-    policy[:, states] = options.actions(obs[rows])
+    return _tune_at_examples(mdp, states, options.actions(obs[rows]))
+
+
+def tune_on_places(
+    options: LinearOptionSet,
+    numbered: Transitions,
+    n_functions: int = 3,
+    max_places: int = 5_000,
+) -> Exploration | None:
+    """How random decisions should use options where observations are no vectors.
+
+    The potentials of the first options place observations on a map. Those at one place
+    are a state of a table.
+
+    Parameters
+    ----------
+    options : LinearOptionSet
+        The options, which act on numbers of observations. Both signs of a potential
+        follow each other.
+    numbered : Transitions
+        Transitions between numbered observations.
+    n_functions : int, default=3
+        Number of potentials.
+    max_places : int, default=5000
+        With more places, hardly any of them is visited twice, and None is returned.
+    """
+    n_observations = 1 + int(max(numbered.obs.max(), numbered.next_obs.max()))
+    potentials = options.potential(np.arange(n_observations))
+    places = potentials[: 2 * n_functions : 2].T.round(9)
+    distinct, rows, states = np.unique(
+        places, axis=0, return_index=True, return_inverse=True
+    )
+    n_places = len(distinct)
+    if n_places > max_places:
+        return None
+
+    # NumPy 2.0 returns a column here.
+    states = states.reshape(-1)
+    log = (
+        states[numbered.obs],
+        numbered.action,
+        states[numbered.next_obs],
+        numbered.terminated,
+    )
+    mdp = MDP.from_transitions(log, n_places, options.n_actions)
+    return _tune_at_examples(mdp, np.arange(n_places), options.actions(rows))
+
+
+def _tune_at_examples(
+    mdp: MDP, states: IndexArray, actions: NDArray[np.int64]
+) -> Exploration:
+    """The setting for options that do in some states what they do at an example."""
+    policy = np.full((len(actions), mdp.n_states), TERMINATE)
+    policy[:, states] = actions
     return tune_on_cells(OptionSet(mdp, policy))
 
 

@@ -19,7 +19,11 @@ from eigenoptions._types import (
 )
 from eigenoptions._validation import check_choice, check_int, check_settings
 from eigenoptions.data import ColumnReport, Transitions, check_columns
-from eigenoptions.discovery.cells import has_vectors, tune_fitted
+from eigenoptions.discovery.cells import (
+    has_vectors,
+    tune_fitted,
+    tune_on_places,
+)
 from eigenoptions.discovery.from_frames import (
     Learned,
     learn_purposes,
@@ -37,6 +41,7 @@ from eigenoptions.features import (
 from eigenoptions.options import Purpose, eigenpurposes
 from eigenoptions.options.fitting import fit
 from eigenoptions.options.linear import LinearOptionSet
+from eigenoptions.options.tuning import Exploration
 from eigenoptions.parallel import use_one_blas_thread
 from eigenoptions.spectra.incidence import incidence_spectrum, measure_changes
 
@@ -141,9 +146,10 @@ def _discover(samples: Samples, request: Request) -> LinearOptionSet:
         **settings.of_fit,
     )
     # The fit looked rows of the table up; options act on observations.
+    of_rows = options
     options = replace(options, features=found.features)
 
-    exploration = None
+    exploration: Exploration | None
     if learned is not None:
         # Values on trained features are never exact: an option whose potential no
         # longer rises could run for ever.
@@ -154,6 +160,8 @@ def _discover(samples: Samples, request: Request) -> LinearOptionSet:
         exploration = tune_on_clusters(learned, of_used_columns, samples.n_actions)
     elif has_vectors(samples):
         exploration = tune_fitted(options, samples, settings.report)
+    else:
+        exploration = tune_on_places(of_rows, found.numbered)
     return replace(options, exploration=exploration)
 
 
