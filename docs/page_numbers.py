@@ -620,25 +620,25 @@ STATEMENTS += [
     ),
     (
         "README.md",
-        "eight tasks with 20 seeds, plain, and explored first with the way to the "
+        "(eight tasks, 20 seeds): plain, or after `explore` with the path to the "
         "reward as an option | {} of {} | {} of {} |",
         partial(count_learned, "PyTorch DQN", "plain", "explore, way"),
     ),
     (
         "README.md",
-        "the same with PPO, plain and cloned from what was explored "
+        "the same with PPO: plain, or cloned from what `explore` found "
         "| {} of {} | {} of {} |",
         partial(count_learned, "SB3 PPO", "plain", "explore, cloning"),
     ),
     (
         "README.md",
-        "the way to the reward that `explore` found, reaches {} of the {} goals",
+        "which follows the path that `explore` found, reaches {} of the {} goals",
         partial(count_learned, "no agent", "followed"),
     ),
     (
         "docs/explore.md",
-        "On ten tasks it needs {} of the steps of a Q-learner with a count bonus until "
-        "it sees a state, and {} on ten fresh ones",
+        "Steps until the average state is seen, relative to a Q-learner with a count "
+        "bonus: {} on ten tasks, and {} on ten fresh ones",
         compare_with_counts,
     ),
 ]
