@@ -129,7 +129,7 @@ def test_maze_env_render_shows_walls_goal_and_agent() -> None:
         (lambda: MazeEnv("S.G").step(7), "action"),
         (lambda: MazeEnv("S.G", render_mode="human"), "render_mode"),
         (lambda: MazeEnv(eo.MDP(np.eye(2)), render_mode="ansi"), "coords"),
-        (lambda: MazeEnv("S.G").reset(options={"start": 9}), "start"),
+        (lambda: MazeEnv("S..G").reset(options={"start": 4}), "start"),
         (lambda: MazeEnv("four-roms"), "four-rooms"),
     ],
 )
@@ -233,6 +233,13 @@ def test_from_env_own_table() -> None:
     sometimes_ends = {0: {0: [(0.9, 1, 0, False), (0.1, 1, 5, True)]}, 1: back}
     mdp = from_env(Table(sometimes_ends, [1, 0]))
     assert mdp.successors.tolist() == [[1], [0]]
+
+
+def test_first_states_of_other_states_are_not_read() -> None:
+    table = {state: {0: [(1.0, 1 - state, 0.0, False)]} for state in (0, 1)}
+    assert from_env(Table(table, [0.0, 1.0])).start == 1
+    # Either state may be the first, as if nothing were known.
+    assert from_env(Table(table, [0.0, 1.0, 0.0])).start == 0
 
 
 def test_from_env_own_table_without_first_states() -> None:

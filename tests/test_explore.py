@@ -224,6 +224,11 @@ def test_an_end_is_rewarded_where_every_step_costs_something() -> None:
     assert "above 0" in repr(lake)
 
 
+def test_an_end_without_a_reward_is_no_reward_where_steps_cost_nothing() -> None:
+    found = eo.explore(Trap(), 20)
+    assert found.reward_rule == "a reward above 0"
+
+
 def test_until_may_be_a_function() -> None:
     found = eo.explore(FOUR_ROOMS, 5000, until=lambda found: len(found.seen) >= 60)
     assert found.n_steps % 100 == 0

@@ -173,6 +173,22 @@ def test_decisions_equal_those_of_single_wrappers(
             np.testing.assert_allclose(our.returns, their.returns, rtol=1e-12)
 
 
+def test_a_step_that_is_only_a_reset_runs_no_option() -> None:
+    to_the_goal = eo.OptionSet(eo.maze("S.G"), [[1, 1, -1]])
+    envs = wrap(make_envs(1, "S.G"), to_the_goal)
+    envs.reset(seed=0)
+    choice = np.array([envs.n_primitive])
+    infos = []
+    terminated = []
+    for _ in range(3):
+        *_, ended, _, info = envs.step(choice)
+        infos.append(info)
+        terminated.append(bool(ended[0]))
+    assert terminated == [False, True, False]
+    assert [info["duration"].tolist() for info in infos] == [[1], [2], [0]]
+    assert [info["option"].tolist() for info in infos] == [[0], [0], [-1]]
+
+
 def test_unavailable_option_takes_one_random_action_by_the_seed(
     options: eo.OptionSet,
 ) -> None:
