@@ -14,6 +14,7 @@ from scipy.sparse import coo_array, csr_array, csr_matrix
 import eigenoptions as eo
 from eigenoptions._validation import readonly
 from eigenoptions.mdp import distance, reachable
+from eigenoptions.mdp.chains import uniform_walk
 from eigenoptions.mdp.graphs import Relay
 from eigenoptions.mdp.mazes import perfect_map, rooms_map
 
@@ -562,6 +563,13 @@ def test_reachable_agrees_with_powers_of_the_table(slippery):
                         reachable(csr_array(moves), form, backward=backward), expected
                     )
     assert reachable(slippery.transition, [0]).all()
+
+
+def test_uniform_walk_adds_actions_that_lead_to_the_same_state():
+    """Two entries of one place make SciPy's search of components run for ever."""
+    walk = uniform_walk(eo.maze("S.G"))
+    assert walk.nnz == 7
+    np.testing.assert_array_equal(walk.sum(axis=1), 1.0)
 
 
 def test_distance_counts_moves(four_rooms, i_maze):
