@@ -525,7 +525,7 @@ STATEMENTS += [
     ),
     (
         "docs/arena.md",
-        "the way to the nearest frontier adds most: {} and {} of the steps. "
+        "the option to the nearest frontier helps most: {} and {} times the steps. "
         "Eigenoptions ({} and {}) are a little better than options to random known "
         "states ({} and {}), and",
         compare_ablation,
