@@ -71,7 +71,7 @@ def shows_progress(function: Callable[P, R]) -> Callable[P, R]:
 
         if wanted is None or wanted is True:
             # Nobody asked for a bar by default: quick work shows none.
-            bar = _Bar(function.__name__, delay=0.0 if wanted else 2.0)
+            bar = _Bar(_find_name(function), delay=0.0 if wanted else 2.0)
             kwargs["progress"] = bar.update
             try:
                 return function(*args, **kwargs)
@@ -84,6 +84,12 @@ def shows_progress(function: Callable[P, R]) -> Callable[P, R]:
         return function(*args, **kwargs)
 
     return show
+
+
+def _find_name(function: Callable[..., Any]) -> str:
+    """The name of a function, or of the class that it initializes."""
+    *_, owner, name = ["", *function.__qualname__.split(".")]
+    return owner if name == "__init__" else name
 
 
 def _ignore(done: int, total: int) -> None:

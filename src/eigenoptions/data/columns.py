@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
 from eigenoptions._text import count_noun, printable
-from eigenoptions._types import BoolArray, FloatArray, IndexArray
+from eigenoptions._types import BoolArray, FloatArray, IndexArray, Progress
 from eigenoptions._validation import check_float, check_int, suggest_name
 from eigenoptions.data.drift import find_drift, pair_angles
 from eigenoptions.data.influence import find_exogenous
@@ -286,6 +287,7 @@ class ColumnReport:
         )
 
 
+@shows_progress
 def check_columns(
     data: Any,
     columns: ColumnChoice = None,
@@ -295,6 +297,7 @@ def check_columns(
     min_steps: int = 1_000,
     max_steps: int = 20_000,
     max_columns: int = 256,
+    progress: ProgressArgument = None,
 ) -> ColumnReport:
     """Look at the columns of recorded observations before they are used.
 
@@ -322,6 +325,9 @@ def check_columns(
     max_columns : int, default=256
         Of observations with more columns, such as images, only those that are constant
         are found.
+    progress : bool or callable, default=None
+        True shows a bar, None only after two seconds. A function is called with the
+        number of columns looked at and of all.
 
     Returns
     -------
@@ -350,6 +356,7 @@ def check_columns(
     used: columns=[0, 1]
     without what drifts or is exogenous: columns=[0]
     """
+    progress = check_progress(progress)
     monotone = check_float("monotone", monotone, above=0, maximum=1)
     one_sign = check_float("one_sign", one_sign, above=0.5, maximum=1)
     min_steps = check_int("min_steps", min_steps)
@@ -391,7 +398,7 @@ def check_columns(
             monotone,
             one_sign,
         )
-        is_exogenous = _find_exogenous(looked_at, is_constant, min_steps)
+        is_exogenous = _find_exogenous(looked_at, is_constant, min_steps, progress)
 
     typical_steps = _find_typical_steps(looked_at)
     found = []
@@ -512,7 +519,11 @@ def _choose_columns(columns: Sequence[int | str], names: list[str]) -> tuple[int
 
 
 def _find_exogenous(
-    steps: _Steps, is_constant: BoolArray, min_steps: int, min_changes: int = 20
+    steps: _Steps,
+    is_constant: BoolArray,
+    min_steps: int,
+    progress: Progress | None,
+    min_changes: int = 20,
 ) -> BoolArray:
     """``(D,)`` which columns are exogenous; none where the data cannot show it."""
     is_exogenous = np.zeros(len(is_constant), dtype=np.bool_)
@@ -525,7 +536,12 @@ def _find_exogenous(
     is_told = (n_changes == 0) | (n_changes >= min_changes)
     candidates = np.flatnonzero(is_told & ~is_constant)
     return find_exogenous(
-        steps.obs, action, steps.next_obs, steps.trajectories, candidates
+        steps.obs,
+        action,
+        steps.next_obs,
+        steps.trajectories,
+        candidates,
+        progress=progress,
     )
 
 

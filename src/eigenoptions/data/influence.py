@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from eigenoptions._types import BoolArray, FloatArray, IndexArray
+from eigenoptions._types import BoolArray, FloatArray, IndexArray, Progress
 from eigenoptions.data.trajectories import Trajectories
 
 
@@ -55,6 +55,7 @@ def find_exogenous(
     n_shifts: int = 19,
     min_score: float = 4.0,
     min_changes: int = 100,
+    progress: Progress | None = None,
 ) -> BoolArray:
     """``(D,)`` which columns neither actions nor columns moved by them influence.
 
@@ -77,6 +78,9 @@ def find_exogenous(
         Standard deviations by which an influence exceeds chance.
     min_changes : int, default=100
         Number of changes below which a horizon is not looked at.
+    progress : callable, default=None
+        Called as ``progress(done, total)`` with numbers of columns that the action
+        alone does not move.
     """
     test = _Test(n_shifts, min_score)
     is_moved = np.ones(obs.shape[1], dtype=np.bool_)
@@ -98,10 +102,13 @@ def find_exogenous(
             is_moved[column] = test.finds_action(changes, column)
 
     # Then by the action together with a column: a turn to the left moves the sine of
-    # the heading up or down, depending on the cosine.
+    # the heading up or down, depending on the cosine. This takes most of the time.
     changes = steps[0]
-    for column in np.flatnonzero(~is_moved).tolist():
+    left = np.flatnonzero(~is_moved).tolist()
+    for n_done, column in enumerate(left, start=1):
         is_moved[column] = test.finds_interaction(changes, column, candidates)
+        if progress is not None:
+            progress(n_done, len(left))
 
     # Then by columns that actions move, until there are no more.
     while True:

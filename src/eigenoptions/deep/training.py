@@ -142,7 +142,7 @@ def learn(
     report = None
     if columns is not None:
         recorded = Transitions.of(transitions)
-        report = check_columns(recorded, columns)
+        report = check_columns(recorded, columns, progress=progress)
         transitions = select_columns(recorded, report)
     data = Dataset.of(transitions)
     if (data.before == data.after).all():
@@ -231,7 +231,7 @@ def _warn_of_columns(
         observations[data.after],
         data.terminated,
     )
-    report = check_columns(rows)
+    report = check_columns(rows, progress=False)
     if report.suspects:
         # A network makes nothing of a constant column, so that it may stay.
         everything = tuple(range(observations.shape[1]))

@@ -59,7 +59,7 @@ def discover_cells(samples: Samples, request: Request) -> LinearOptionSet:
     gamma = 0.97 if request.gamma is None else request.gamma
     request = replace(request, settings=settings, gamma=gamma)
 
-    report = check_columns(samples.transitions, columns)
+    report = check_columns(samples.transitions, columns, progress=request.progress)
     _warn_of_few_steps(len(samples.transitions))
     cells, mdp = make_cells(samples, report, cell_size)
     provenance = {"source": "samples", "dynamics": "estimated", **samples.provenance}
@@ -104,7 +104,7 @@ def tune_fitted(
         Which columns are used. By default all that vary.
     """
     if report is None:
-        report = check_columns(samples.transitions)
+        report = check_columns(samples.transitions, progress=False)
     cells, mdp = make_cells(samples, report)
     obs = np.concatenate([samples.transitions.obs, samples.transitions.next_obs])
     states, rows = np.unique(cells.find_states(obs), return_index=True)

@@ -16,6 +16,7 @@ from eigenoptions._types import (
     FeatureMatrix,
     FloatArray,
     IndexArray,
+    Progress,
 )
 from eigenoptions._validation import check_choice, check_int, check_settings
 from eigenoptions.data import ColumnReport, Transitions, check_columns
@@ -223,7 +224,7 @@ def _read_settings(samples: Samples, request: Request) -> _Settings:
     if isinstance(features, str):
         takes_columns |= get_feature_map(features).has_columns()
     if takes_columns:
-        report = _read_columns(samples, left.pop("columns", None))
+        report = _read_columns(samples, left.pop("columns", None), request.progress)
 
     # What is left belongs to the feature map or to the fit.
     names = _list_map_settings(features)
@@ -247,12 +248,14 @@ def _read_settings(samples: Samples, request: Request) -> _Settings:
 
 
 def _read_columns(
-    samples: Samples, columns: Sequence[int | str] | None
+    samples: Samples,
+    columns: Sequence[int | str] | None,
+    progress: Progress | None,
 ) -> ColumnReport | None:
     """What the columns of vectors are; None for observations of other kinds."""
     if columns is None and not has_vectors(samples):
         return None
-    return check_columns(samples.transitions, columns)
+    return check_columns(samples.transitions, columns, progress=progress)
 
 
 def _warn_of_columns(

@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 from eigenoptions._text import count_noun
-from eigenoptions._types import BoolArray, FloatArray, IndexArray
+from eigenoptions._types import BoolArray, FloatArray, IndexArray, Progress
 from eigenoptions.data import ColumnReport, Transitions, check_columns
 from eigenoptions.data.spaces import read_spaces
 from eigenoptions.mdp import MDP
@@ -209,6 +209,7 @@ def make_cells(
     *,
     columns: Sequence[int | str] | None = None,
     reversible: bool = True,
+    progress: Progress | None = None,
 ) -> Cells:
     """Sort logged vectors into cells, and count where steps lead.
 
@@ -226,6 +227,8 @@ def make_cells(
     reversible : bool, default=True
         Where actions are vectors: whether a move that was seen in one direction counts
         in the other, too.
+    progress : callable, default=None
+        As in `check_columns`.
 
     Returns
     -------
@@ -244,7 +247,7 @@ def make_cells(
     is_continuous = batch.action.ndim > 1 or batch.action.dtype.kind == "f"
 
     # From columns of observations to coordinates.
-    report = check_columns(batch, columns)
+    report = check_columns(batch, columns, progress=progress)
     if (obs == next_obs).all():
         raise ValueError(
             f"none of {count_noun(len(batch), 'step')} changes the observation: record "
@@ -295,15 +298,15 @@ def _warn_of_poor_data(batch: Transitions, min_steps: int = 100) -> None:
         warnings.warn(
             f"{len(batch)} steps show hardly any way: record some thousand, in which "
             "places are visited more than once",
-            # Past make_cells and Planner, to the line that makes the planner.
-            stacklevel=4,
+            # Past make_cells, Planner and its bar, to the line that makes the planner.
+            stacklevel=5,
         )
     if (batch.action == batch.action[0]).all():
         shown = np.array2string(np.asarray(batch.action[0]), threshold=6)
         warnings.warn(
             f"all {len(batch)} steps have the same action {shown}: nothing can be "
             "chosen; record steps of different actions",
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
@@ -481,6 +484,6 @@ def _warn_of_poor_fit(cells: Cells, min_explained: float = 0.5) -> None:
             f"the model of actions explains {cells.fit.explained:.0%} of the movement "
             "(planner.fit): plans may not hold; keep the columns that actions move "
             "(columns=[...]), or number the actions",
-            # Past make_cells and Planner, to the line that makes the planner.
-            stacklevel=4,
+            # Past make_cells, Planner and its bar, to the line that makes the planner.
+            stacklevel=5,
         )

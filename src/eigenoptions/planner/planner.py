@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
+from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
 from eigenoptions._svg import draw_maps, show_figures, show_table
 from eigenoptions._ties import find_first_maximum
 from eigenoptions._types import BoolArray, FloatArray
@@ -69,6 +70,8 @@ class Planner:
     reversible : bool, default=True
         With continuous actions: whether a move to a neighbouring cell that was seen in
         one direction counts in the other, too.
+    progress : bool or callable, default=None
+        As in `check_columns`, which takes longest.
 
     Attributes
     ----------
@@ -103,6 +106,7 @@ class Planner:
     array([1., 0.])
     """
 
+    @shows_progress
     def __init__(
         self,
         data: Any,
@@ -114,7 +118,9 @@ class Planner:
         gamma: float = 0.999,
         temperature: float = 1.3,
         reversible: bool = True,
+        progress: ProgressArgument = None,
     ) -> None:
+        progress = check_progress(progress)
         self._kind = check_choice("potential", potential, POTENTIALS)
         self._gamma = check_float("gamma", gamma, minimum=0, below=1)
         temperature = check_float("temperature", temperature, above=0)
@@ -127,7 +133,13 @@ class Planner:
         if batch.obs.ndim == 1:
             is_seen = self._read_numbers(data, batch)
         else:
-            cells = make_cells(data, cell_size, columns=columns, reversible=reversible)
+            cells = make_cells(
+                data,
+                cell_size,
+                columns=columns,
+                reversible=reversible,
+                progress=progress,
+            )
             self._cells = cells
             self.mdp = cells.mdp
             self.centers = cells.centers
