@@ -32,6 +32,8 @@ def make_vector() -> eo.OptionsVectorWrapper:
 
 W = eo.graph(MDP)
 
+ENDLESS: list[object] = []
+ENDLESS.append(ENDLESS)
 PLACES = np.random.default_rng(0).random((200, 2))
 LOG = (PLACES[:-1], np.arange(199) % 2, PLACES[1:])
 
@@ -86,6 +88,8 @@ LOG = (PLACES[:-1], np.arange(199) % 2, PLACES[1:])
         (lambda: eo.Planner(LOG).act("here", [0, 0]), "finite"),
         (lambda: incidence(eo.Transitions.of(LOG), 5), "features"),
         (lambda: incidence(5, Raw()), "transitions"),
+        (lambda: eo.collect(MDP, 9, n_envs=10**9), r"1\.\.9"),
+        (lambda: eo.discover(MDP, 2, "random", rng=[ENDLESS]), "rng"),
         (lambda: eo.parallel.run_jobs(5, [1]), "function"),
         (lambda: eo.parallel.run_jobs(abs, 5), "jobs"),
         (lambda: eo.parallel.run_jobs(abs, [1], shared=5), "shared"),

@@ -195,6 +195,9 @@ def make_generator(rng: Any) -> np.random.Generator:
     A generator is returned as it is.
     """
     try:
+        if isinstance(rng, list | tuple):
+            # NumPy would crash on a list that contains itself; this raises.
+            np.asarray(rng)
         return np.random.default_rng(rng)
     except (TypeError, ValueError):
         raise ValueError(

@@ -327,10 +327,12 @@ def hash_source(function: Callable[..., object] | None = None) -> str:
     """
     files = sorted(Path(__file__).parent.rglob("*.py"))
 
-    # The code of a function in a notebook or a script travels with it.
+    # The code of a function in a notebook or a script travels with it, and so does that
+    # of a lambda and of a function inside of another: nobody imports their module.
     module_name = getattr(function, "__module__", None) or "__main__"
     module_file = getattr(sys.modules.get(module_name), "__file__", None)
-    if module_name != "__main__" and module_file:
+    is_imported = "<" not in getattr(function, "__qualname__", "")
+    if module_name != "__main__" and module_file and is_imported:
         files.append(Path(module_file))
 
     digest = hashlib.sha256()

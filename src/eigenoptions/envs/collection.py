@@ -100,7 +100,8 @@ def collect(
     """
     progress = check_progress(progress)
     steps = check_int("steps", steps)
-    n_envs = check_int("n_envs", n_envs)
+    # Each environment takes at least one step.
+    n_envs = check_int("n_envs", n_envs, maximum=steps)
     if max_episode_steps is not None:
         max_episode_steps = check_int("max_episode_steps", max_episode_steps)
     # A child: the caller's generator is not advanced.
