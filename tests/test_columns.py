@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import eigenoptions as eo
+from eigenoptions.data.drift import pair_angles
 from eigenoptions.data.trajectories import find_trajectories
 from eigenoptions.features import make_features
 
@@ -175,6 +176,13 @@ def test_a_column_that_no_action_moves_is_found(
     report = eo.check_columns(add_column(data, column(len(data) + 1)))
     assert [c.kind for c in report.columns][-1] == kind
     assert not any(c.is_suspect for c in report.columns[:-1])
+
+
+@pytest.mark.parametrize("radius", [0.01, 1.0, 10.0])
+def test_an_angle_is_found_on_a_circle_of_any_size(radius: float) -> None:
+    angle = np.linspace(0.0, 20.0, 500)
+    obs = radius * np.stack([np.cos(angle), angle, np.sin(angle)], axis=1)
+    assert pair_angles(obs, np.zeros(3, dtype=np.bool_)) == {0: 2, 2: 0}
 
 
 def test_the_table_of_a_robot_names_its_battery_and_its_heading() -> None:

@@ -200,3 +200,12 @@ def test_rounding_errors_make_no_difference_new() -> None:
         noisy.add(phi * (1 + noise), phi_next * (1 - noise))
     assert len(noisy) == 1
     np.testing.assert_allclose(noisy.rows.toarray(), exact.rows.toarray(), atol=1e-10)
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
+def test_differences_are_compared_in_units_of_their_feature(unit: float) -> None:
+    """A step of a thousandth of the largest feature is no rounding error."""
+    phi = unit * np.array([[0.0], [1.0], [1.0]])
+    phi_next = phi + unit * np.array([[0.001], [0.002], [0.001 + 1e-9]])
+    T = Incidence()
+    assert T.add(phi, phi_next).tolist() == [True, True, False]

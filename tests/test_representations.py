@@ -75,6 +75,7 @@ def test_learned_representation_approaches_the_exact_one():
         (lambda: learn_representation([0, 5], [1, 2], 5), "states"),
         (lambda: learn_representation([0], [1, 2], 5), "length"),
         (lambda: learn_representation([0], [1], 5, alpha=2.0), "alpha"),
+        (lambda: learn_representation([0], [1], 5, gamma=-0.5), "gamma"),
     ],
 )
 def test_representations_of_bad_input_raise(call, word):
