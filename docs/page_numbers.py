@@ -235,8 +235,8 @@ STATEMENTS: list[tuple[str, str, Callable[[], Sequence[str]]]] = [
     ),
     (
         "README.md",
-        "| the table | steps between two random cells of four rooms, 16 eigenoptions, "
-        "one decision in twenty | {} | {} |",
+        "| the table | steps between two random cells of four rooms, with 16 "
+        "eigenoptions in one decision out of twenty | {} | {} |",
         lambda: [
             measure_diffusion(FOUR_ROOMS),
             measure_diffusion(FOUR_ROOMS, 16, 0.05),
@@ -244,9 +244,8 @@ STATEMENTS: list[tuple[str, str, Callable[[], Sequence[str]]]] = [
     ),
     (
         "README.md",
-        "from a tenth of the published steps, recorded anew, no training "
-        "([how](docs/planner.md)) "
-        "| | {}% |",
+        "from a tenth of the published number of steps, recorded anew, without "
+        "training ([how](docs/planner.md)) | | {}% |",
         lambda: [read_ogbench("giant", "stitch")[0].removesuffix(".0")],
     ),
     (
