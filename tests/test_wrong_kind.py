@@ -204,6 +204,10 @@ def make_line(n_states: int) -> eo.MDP:
     return eo.MDP.from_successors(np.stack([left, right], axis=1), start=0)
 
 
+def make_one_way_ring(n: int) -> eo.MDP:
+    return eo.MDP.from_successors((np.arange(n)[:, None] + 1) % n)
+
+
 def make_wheel(n_states: int) -> eo.MDP:
     """A ring whose first state has an edge to all others, as weights."""
     ring = np.arange(n_states)
@@ -264,6 +268,7 @@ def make_commuting_planner(n_states: int) -> eo.Planner:
         (lambda line: eo.solve(line, [eo.Purpose(np.zeros(10**5))] * 20_000), "18.0"),
         (lambda line: eo.discover(line, 4, "successor-goals"), "4000"),
         (lambda line: eo.discover(line, 4, "neo"), "4000"),
+        (lambda line: eo.discover(make_one_way_ring(3_000), 4, "neo"), "2,000"),
         (lambda line: eo.diffusion_time(line), "diffusion_estimate"),
         (lambda line: eo.q_learning(line, goal=9, runs=10**5, episodes=1), "160.0"),
         (lambda line: walk(line, 10**11), "GB"),
