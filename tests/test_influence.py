@@ -7,8 +7,13 @@ import pytest
 from scipy.stats import kruskal, rankdata
 
 from eigenoptions.data.drift import _find_monotone_shares
-from eigenoptions.data.influence import _group_values, _score_groups
-from eigenoptions.data.trajectories import Trajectories
+from eigenoptions.data.influence import (
+    _group_values,
+    _rank_columns,
+    _score_groups,
+    _shift_groups,
+)
+from eigenoptions.data.trajectories import Trajectories, find_trajectories
 
 
 def test_few_values_have_a_group_each_and_many_are_divided_evenly(rng):
@@ -16,6 +21,29 @@ def test_few_values_have_a_group_each_and_many_are_divided_evenly(rng):
     assert (_group_values(values * 0.1, 4) == values).all()
     many = _group_values(rng.random(500), 4)
     assert np.bincount(many).tolist() == [125] * 4
+
+
+def test_equal_values_have_their_mean_rank(rng):
+    values = rng.integers(0, 5, (200, 3)) ** 2 * np.array([1.0, 1e6, 0.0])
+    ranks = rankdata(values, axis=0)
+    ranks -= ranks.mean(axis=0)
+    ranks[:, :2] /= ranks[:, :2].std(axis=0)
+    np.testing.assert_allclose(_rank_columns(values), ranks, atol=1e-12)
+
+
+def test_groups_are_compared_with_so_many_other_times():
+    groups = np.arange(20)
+    shifted = list(_shift_groups(groups, 19))
+    firsts = [int(times[0]) for times in shifted]
+    assert firsts == list(range(19, 0, -1))
+
+
+def test_a_trajectory_begins_at_its_first_step():
+    obs = np.array([0, 1, 2, 10, 11])
+    ends = np.array([False, False, True, False, True])
+    found = find_trajectories(obs, obs + 1, ends)
+    assert found.first.tolist() == [0, 0, 0, 3, 3]
+    assert found.last.tolist() == [2, 2, 2, 4, 4]
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.5])
