@@ -54,7 +54,8 @@ OLDEST_TORCH = (
 FOR_DEVELOPERS = ("tests/test_types.py", "tests/test_docs.py", "tests/test_oracles.py")
 NEED_TORCH = (
     *("tests/test_deep.py", "tests/test_deep_arena.py", "tests/test_incidence.py"),
-    *("tests/test_parallel.py", "tests/test_sb3.py", "tests/test_transitions.py"),
+    *("tests/test_parallel.py", "tests/test_transitions.py"),
+    *("tests/test_sb3.py", "tests/test_sb3_steps.py", "tests/test_sb3_explored.py"),
     *("src/eigenoptions/agents", "src/eigenoptions/deep"),
 )
 
