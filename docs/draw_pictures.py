@@ -13,6 +13,7 @@ import runpy
 import shutil
 import sys
 import tempfile
+import textwrap
 import threading
 from collections.abc import Callable
 from contextlib import chdir
@@ -23,6 +24,7 @@ from typing import Any
 import numpy as np
 
 import eigenoptions as eo
+from eigenoptions._types import FloatArray
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
@@ -209,6 +211,107 @@ def draw_decisions(picture: Path) -> None:
     plt.close(figure)
 
 
+def draw_promises(picture: Path) -> None:
+    """Draw an eigenvector of a repeated eigenvalue, of three solvers and of ours."""
+    import matplotlib.pyplot as plt
+    from scipy.linalg import eigh
+    from scipy.sparse.linalg import eigsh
+
+    # In a square room e2 and e3 have the same eigenvalue.
+    room = eo.maze("\n".join(["." * 20] * 20))
+    W = eo.graph(room)
+    laplacian = eo.laplacian(W)
+    second_vectors: dict[str, list[FloatArray]] = {"SciPy": [], "this library": []}
+    for seed in (0, 1):
+        start = np.random.default_rng(seed).normal(size=room.n_states)
+        # The nearest to a number below zero are the smallest.
+        _, vectors = eigsh(laplacian.tocsc(), 4, sigma=-0.01, v0=start)
+        second_vectors["SciPy"].append(vectors[:, 1])
+        ours = eo.spectrum(W, 4, rng=seed)
+        second_vectors["this library"].append(ours.vectors[:, 1])
+    _, vectors = eigh(laplacian.toarray())
+    second_vectors["SciPy"].append(vectors[:, 1])
+    second_vectors["this library"].append(eo.spectrum(W).vectors[:, 1])
+
+    figure, axes = plt.subplots(2, 3, figsize=(5.0, 3.2), layout="constrained")
+    for row, (name, vectors) in zip(axes, second_vectors.items(), strict=True):
+        for ax, vector in zip(row, vectors, strict=True):
+            eo.plots.draw_values(ax, room, vector)
+        row[0].text(-0.1, 0.5, name, transform=row[0].transAxes, ha="right", size=9)
+    solvers = ("Lanczos, seed 0", "Lanczos, seed 1", "LAPACK")
+    for ax, solver in zip(axes[0], solvers, strict=True):
+        ax.set_title(solver, fontsize=9)
+    eo.plots.save_figure(figure, picture)
+    plt.close(figure)
+
+
+def draw_benchmarks(picture: Path) -> None:
+    """Draw ratios to what a user would write, and cosines against ALLO's, as stored."""
+    import matplotlib.pyplot as plt
+    import pandas as pd
+
+    table = pd.read_csv(ROOT / "benchmarks" / "ratios.csv")
+    table = table[(table.unit == "s") & table.ratio.notna()]
+    figure, (left, right) = plt.subplots(
+        1, 2, figsize=(6.75, 2.6), width_ratios=(1.5, 1), layout="constrained"
+    )
+    labels = [textwrap.fill(name, 24) for name in table.name]
+    colors = np.where(table.ratio >= 1, "tab:blue", "0.7")
+    # Bars begin at 1, where both are equally fast.
+    left.barh(labels, table.ratio - 1, left=1, color=colors)
+    for i, ratio in enumerate(table.ratio):
+        # Two digits, without an exponent.
+        number = f"{float(f'{ratio:.2g}'):g}"
+        left.text(1.15 * max(ratio, 1), i, number, va="center", size=7)
+    left.invert_yaxis()
+    left.axvline(1, color="black", lw=0.8)
+    left.set(xscale="log", xlim=(0.3, 3_000), xlabel="times as fast as the rival")
+    left.tick_params(axis="y", labelsize=7, length=0)
+
+    cosines = pd.read_csv(ROOT / "benchmarks" / "deep.csv")
+    cosines = cosines[cosines.kind == "jitter"]
+    right.plot([0, 1], [0, 1], color="0.7", lw=0.8)
+    right.scatter(cosines.allo, cosines.ours, s=12, color="tab:blue")
+    right.set(xlim=(0, 1.03), ylim=(0, 1.03), aspect="equal")
+    right.set(xlabel="cosine of ALLO", ylabel="cosine of this library")
+    for ax in (left, right):
+        ax.spines[["top", "right"]].set_visible(False)
+    eo.plots.save_figure(figure, picture)
+    plt.close(figure)
+
+
+def draw_report(picture: Path) -> None:
+    """Take a picture of the top of the report that ``make reproduce`` wrote."""
+    from playwright.sync_api import sync_playwright
+
+    report = ROOT / "report" / "index.html"
+    if not report.exists():
+        raise SystemExit(f"there is no {report}: run make reproduce first")
+    clip: Any = {"x": 0, "y": 0, "width": 1280, "height": 930}
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=find_browser(), args=["--no-sandbox"]
+        )
+        page = browser.new_page(viewport={"width": 1280, "height": 930})
+        page.goto(report.as_uri())
+        page.screenshot(path=picture, clip=clip)
+        browser.close()
+    _reduce_colors(picture)
+
+
+def _reduce_colors(picture: Path, n_colors: int = 64) -> None:
+    """Store a picture with few colours, which makes the file a third as large."""
+    from PIL import Image
+
+    Image.open(picture).convert("RGB").quantize(n_colors).save(picture, optimize=True)
+
+
+def find_browser() -> str | None:
+    """The path of a browser, or None for the one that Playwright installs."""
+    browsers = map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))
+    return next(filter(None, browsers), None)
+
+
 def draw_studio(picture: Path) -> None:
     """Take a picture of the studio in a browser."""
     from playwright.sync_api import sync_playwright
@@ -216,13 +319,12 @@ def draw_studio(picture: Path) -> None:
     from eigenoptions.studio import write_studio
     from eigenoptions.studio.server import make_server
 
-    browsers = map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         write_studio(Path(folder))
         server = make_server(Path(folder))
         threading.Thread(target=server.serve_forever, daemon=True).start()
         browser = playwright.chromium.launch(
-            executable_path=next(filter(None, browsers), None), args=["--no-sandbox"]
+            executable_path=find_browser(), args=["--no-sandbox"]
         )
         page = browser.new_page(
             viewport={"width": 1400, "height": 860}, reduced_motion="reduce"
@@ -240,8 +342,11 @@ def draw_studio(picture: Path) -> None:
 
 HERE: dict[str, Callable[[Path], None]] = {
     "agents.svg": draw_agents,
+    "benchmarks.svg": draw_benchmarks,
     "decisions.svg": draw_decisions,
     "methods/reward-aware.svg": draw_reward_aware,
+    "promises.svg": draw_promises,
+    "report.png": draw_report,
     "sfa.svg": draw_slow_features,
     "studio.png": draw_studio,
     **{

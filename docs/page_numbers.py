@@ -278,7 +278,8 @@ STATEMENTS: list[tuple[str, str, Callable[[], Sequence[str]]]] = [
     (
         "docs/planner.md",
         "turns by 22.5 degrees reaches {} of 40 poses behind a wall after 9,000 steps, "
-        "all after 30,000. One that turns by 90 steps past some poses ({} to {}).",
+        "all after 30,000. One that turns by 90 degrees steps past some poses "
+        "({} to {}).",
         read_turning,
     ),
     ("docs/planner.md", "A call takes about {} microseconds.", read_act_time),
@@ -607,7 +608,7 @@ STATEMENTS += [
     ),
     (
         "docs/article.md",
-        "DQN that begins with what was found learns {} of {} goals, and plain DQN {} "
+        "DQN that starts from what was found learns {} of {} goals, and plain DQN {} "
         "of {}",
         partial(count_learned, "PyTorch DQN", "explore, way", "plain"),
     ),

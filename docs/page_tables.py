@@ -199,13 +199,14 @@ def tabulate_shaping() -> str:
     potentials = ("log-z", "commute", "euclidean", "none")
     rows = []
     for key, group in runs.groupby(["task", "agent"], sort=False):
-        row = list(key)
+        # One column for both: a table of six is too wide for a telephone.
+        row = [", ".join(key)]
         for potential in potentials:
             seeds = group[group.potential == potential]
             arrival = f"{seeds.first_arrival.mean():,.0f}"
             row.append(f"{seeds.success.mean():.0f}% ({arrival})")
         rows.append(row)
-    return make_table(["task", "agent", *potentials], rows)
+    return make_table(["task, agent", *potentials], rows)
 
 
 def read_ogbench() -> pd.DataFrame:
