@@ -233,7 +233,7 @@ def draw_promises(picture: Path) -> None:
     second_vectors["SciPy"].append(vectors[:, 1])
     second_vectors["this library"].append(eo.spectrum(W).vectors[:, 1])
 
-    figure, axes = plt.subplots(2, 3, figsize=(5.0, 3.2), layout="constrained")
+    figure, axes = plt.subplots(2, 3, figsize=(5.0, 2.9), layout="constrained")
     for row, (name, vectors) in zip(axes, second_vectors.items(), strict=True):
         for ax, vector in zip(row, vectors, strict=True):
             eo.plots.draw_values(ax, room, vector)
