@@ -25,12 +25,22 @@ from eigenoptions.options.fitting import fit
 ROOMS = eo.maze("i-maze")
 OPTIONS = eo.discover(ROOMS, 2)
 WALK = eo.collect("MountainCar-v0", 100, rng=0)
-# Two columns that no action moves, which are looked at more closely.
-NOISE = (
-    np.random.default_rng(0).normal(size=(2_000, 2)),
-    np.arange(2_000) % 3,
-    np.random.default_rng(1).normal(size=(2_000, 2)),
-)
+
+
+def log_crossing(n_steps: int = 2_000) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A place that moves up or down as the action is equal to a switch or not.
+
+    The action alone says nothing about it, so `check_columns` looks at it more closely.
+    """
+    action = np.random.default_rng(0).integers(2, size=n_steps)
+    switch = np.append(0, np.cumsum(action) % 2)
+    steps = np.where(action == switch[:-1], 1.0, -1.0)
+    place = np.append(0.0, np.cumsum(steps))
+    obs = np.stack([place, switch], axis=1)
+    return obs[:-1], action, obs[1:]
+
+
+CROSSING = log_crossing()
 CALLS: dict[str, Callable[..., Any]] = {
     "discover": lambda **p: eo.discover(ROOMS, 2, **p).labels,
     "spectrum": lambda **p: eo.spectrum(eo.graph(ROOMS), 3, **p).values.tolist(),
@@ -46,8 +56,8 @@ CALLS: dict[str, Callable[..., Any]] = {
     "collect": lambda **p: len(eo.collect(ROOMS, 50, **p)),
     "from_env": lambda **p: eo.from_env("CliffWalking-v1", **p).n_states,
     "explore": lambda **p: eo.explore("CliffWalking-v1", 50, **p).mdp.n_states,
-    "check_columns": lambda **p: str(eo.check_columns(NOISE, **p)),
-    "Planner": lambda **p: repr(eo.Planner(NOISE, cell_size=1.0, **p)),
+    "check_columns": lambda **p: str(eo.check_columns(CROSSING, **p)),
+    "Planner": lambda **p: repr(eo.Planner(CROSSING, cell_size=1.0, **p)),
     "fit": lambda **p: fit(WALK, [Purpose([1.0, 0.0])], Raw(), **p).threshold.tolist(),
 }
 
