@@ -225,8 +225,8 @@ STATEMENTS: list[tuple[str, str, Callable[[], Sequence[str]]]] = [
     ),
     (
         "docs/atari.md",
-        f"reach {THREE} of Kulkarni's 7 goals (by collection), as many random ones "
-        f"{THREE}.",
+        f"reach {THREE} of Kulkarni's 7 goals (by collection); the same number of "
+        f"random ones reaches {THREE}.",
         compare_goals,
     ),
     (
@@ -248,7 +248,7 @@ STATEMENTS: list[tuple[str, str, Callable[[], Sequence[str]]]] = [
     ),
     (
         "docs/atari.md",
-        "All true singular vectors score {}, also by",
+        "All true singular vectors score {}, also with",
         find_best_of_singular,
     ),
     ("docs/atari.md", "Holding UP scores {},", find_best_of_one_action),
