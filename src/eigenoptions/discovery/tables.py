@@ -54,8 +54,8 @@ class Request:
         """Raise ValueError if there are fewer purposes than the caller asked for."""
         if not len(purposes):
             raise NoOptionsError(
-                f"there are no options for any n_options: the number of {candidates} "
-                "is 0"
+                f"there are no options of these states: the number of {candidates} is "
+                "0; a table of one state, or whose actions lead nowhere, has none"
             )
         if self.n_options is None or self.is_default:
             return
