@@ -213,6 +213,25 @@ def describe_long_chase() -> list[str]:
     ]
 
 
+def describe_long_road() -> list[str]:
+    """Whole episodes of Freeway: how long they are, and which options are at a lane.
+
+    The frames, those after which the share does not change, the percentage, and how
+    many random options there are. None of these is at a lane.
+    """
+    _, curves = select_whole_games("Freeway")
+    shares = curves[curves.kind == "singular"].set_index("frames").arrives
+    is_final = shares == shares.iloc[-1]
+    of_random = curves[curves.kind == "random"]
+    assert not of_random.arrives.any()
+    return [
+        f"{shares.index[-1]:,}",
+        f"{is_final.idxmax():,}",
+        f"{100 * shares.iloc[-1]:.1f}",
+        f"{of_random.n.iloc[-1]}",
+    ]
+
+
 # Three numbers in a sentence.
 THREE = "{}, {} and {}"
 
@@ -283,5 +302,11 @@ STATEMENTS: list[tuple[str, str, Callable[[], Sequence[str]]]] = [
         "docs/atari.md",
         "{}% have arrived after {} frames, {}% after {}, and {}% in the end.",
         describe_long_chase,
+    ),
+    (
+        "docs/atari.md",
+        "In Freeway's {} frames the curve is flat after {}: {}% have arrived, and none "
+        "of {} random ones.",
+        describe_long_road,
     ),
 ]
