@@ -211,7 +211,8 @@ def draw_arrivals(ax: Axes, curves: pd.DataFrame) -> None:
             ax.plot(shares.index, shares, style, color=color, label=label, marker=".")
 
     if (curves.variant == WHOLE_GAMES).any():
-        ax.plot([], [], "k--", label="until the game is over")
+        label = "until the game is over,\nfrom the first start"
+        ax.plot([], [], "k--", label=label)
         # Whole games are ten times as long.
         ax.set_xscale("log")
     ax.set(xlabel="frames", ylabel="options that have arrived", ylim=(0, None))
