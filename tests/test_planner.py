@@ -712,6 +712,7 @@ def test_bad_input_is_refused_with_a_remedy(room: Any) -> None:
 
 
 def test_benchmark_reaches_the_goals_of_the_medium_maze() -> None:
+    pytest.importorskip("ogbench")
     from reproduction.ogbench import measure_data_set
 
     solved, *_ = measure_data_set("medium", "stitch", steps=10_000, seed=0, episodes=1)

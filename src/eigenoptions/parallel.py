@@ -255,7 +255,7 @@ def _run_on_ray(
         _, result = _run_job(function, i, job, shared)
         return pickle.dumps(result)
 
-    # A task of one CPU has one BLAS thread.
+    # A task of one CPU has one BLAS thread, unless OMP_NUM_THREADS says otherwise.
     task = ray.remote(num_cpus=1)(run_task)
     shared_reference = [ray.put(shared)]
     source = hash_source(function)

@@ -87,6 +87,7 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
         option_chance: float | str | None = "auto",
         stop_chance: float = 0.0,
     ) -> None:
+        check_type("env", env, gym.vector.VectorEnv, "for one, take OptionsWrapper")
         super().__init__(env)
         self.autoreset = env.metadata.get("autoreset_mode")
         if not isinstance(self.autoreset, AutoresetMode):

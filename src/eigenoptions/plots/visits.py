@@ -51,6 +51,6 @@ def plot_first_visits(found: Found, ax: Axes | None = None) -> Figure:
             ax, found.mdp, visits, signed=False, colorbar="steps to the first visit"
         )
         ax.set_title(f"{len(found.seen):,} states in {found.n_steps:,} steps")
-    whole = ax.get_figure(root=True)
-    assert whole is not None
+    # Of axes in a subfigure, too, this is the whole figure.
+    whole: Figure = ax.figure.figure
     return whole
