@@ -29,6 +29,9 @@ TABLE = ROOT / "out" / "matrix.md"
 
 # Variables that begin like this change what is in effect: only those of a setting stay.
 PREFIXES = ("MKL_", "NPY_", "NUMBA_", "OMP_", "OPENBLAS_", "PYTHONPATH")
+# The size of a cache is a fact. Where a virtual machine hides it, kernels of OpenBLAS
+# end the process without this variable.
+FACTS = ("OPENBLAS_L2_SIZE",)
 
 # What the tests import, with nothing that has no build for newer Pythons.
 PACKAGES = (
@@ -207,7 +210,7 @@ def make_variables(setting: Setting) -> dict[str, str]:
     """The variables of the environment in which a setting runs, and no others' own."""
     kept = {}
     for name, text in os.environ.items():
-        if not name.startswith(PREFIXES):
+        if name in FACTS or not name.startswith(PREFIXES):
             kept[name] = text
     one_thread = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     return kept | one_thread | setting.variables
