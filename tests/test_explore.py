@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+from copy import deepcopy
 from pathlib import Path
+from pickle import dumps, loads
 from typing import Any
 
 import gymnasium as gym
@@ -651,6 +653,14 @@ def test_the_potential_shapes_the_reward(key: str | None) -> None:
     rewards = [shaped.step(action)[1] for action in (2, 2, 1, 2)]
     assert (np.array(rewards) >= 0).all()
     assert sum(rewards) == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize("copied", [deepcopy, lambda it: loads(dumps(it))])
+def test_copies_of_a_potential_are_read_only_and_equal(copied: Any) -> None:
+    potential = eo.explore(eo.maze("S..G"), 100, until="reward").potential()
+    twin = copied(potential)
+    assert not twin.values.flags.writeable
+    assert [twin.evaluate(key) for key in (0, 3, 99)] == [0.0, 1.0, 0.0]
 
 
 @pytest.mark.parametrize("key", [None, "observation", "pose"])

@@ -12,7 +12,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box, Discrete, MultiBinary
 from matplotlib.figure import Figure
 
 import eigenoptions as eo
@@ -300,6 +300,53 @@ def test_shaped_reward_takes_functions_and_refuses_infinite_potentials() -> None
         eo.ShapedReward(eo.envs.MazeEnv("S.G"), [-np.inf, 0.0, 0.0], gamma=1.0).reset()
     with pytest.raises(ValueError, match="3 states"):
         eo.ShapedReward(eo.envs.MazeEnv("S.G"), [0.0, 0.0], gamma=1.0)
+    switches = Table(np.eye(3)[:, None], np.zeros((3, 1)))
+    switches.observation_space = MultiBinary(3)
+    with pytest.raises(ValueError, match="function"):
+        eo.ShapedReward(switches, np.zeros(3), gamma=1.0)
+
+
+def test_options_go_around_the_shaped_reward_and_are_refused_inside() -> None:
+    """The reward of k steps is gamma**k f(next) - f(state) more."""
+    potential = np.arange(6.0) ** 2
+    maze = eo.envs.MazeEnv("S....G")
+    options = eo.OptionSet(maze.mdp, np.array([[1, 1, 1, 1, -1, -1]]))
+    for mode, gamma in (("call-and-return", 0.9), ("step", 0.5)):
+        shaped = eo.ShapedReward(maze, potential, gamma)
+        env = eo.OptionsWrapper(shaped, options, gamma, mode, option_chance=None)
+        env.reset()
+        total = 0.0
+        discount = 1.0
+        duration = 0
+        while duration < 4:
+            _, reward, _, _, info = env.step(4)
+            total += discount * reward
+            discount *= info["discount"]
+            duration += info["duration"]
+        assert total == pytest.approx(gamma**4 * 16.0)
+
+    env = eo.OptionsWrapper(maze, options, option_chance=None)
+    with pytest.raises(ValueError, match="inside"):
+        eo.ShapedReward(gym.wrappers.TimeLimit(env, 9), potential, gamma=0.9)
+
+
+@pytest.mark.parametrize("start", [-2, 0, 1])
+def test_shaped_reward_counts_states_from_where_their_numbers_begin(start: int) -> None:
+    class Shifted(gym.Env[Any, Any]):
+        observation_space = Discrete(3, start=start)
+        action_space = Discrete(2)
+
+        def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+            self.state = 0
+            return start, {}
+
+        def step(self, action: Any) -> Any:
+            self.state = (self.state + 1) % 3
+            return start + self.state, 0.0, False, False, {}
+
+    env = eo.ShapedReward(Shifted(), [0.0, 10.0, 20.0], gamma=1.0)
+    env.reset()
+    assert [env.step(0)[1] for _ in range(3)] == [10.0, 10.0, -20.0]
 
 
 def follow(hall: Hall, act: Any, start: Any, goal: Any, limit: int = 400) -> bool:

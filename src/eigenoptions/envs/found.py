@@ -237,7 +237,7 @@ class Found(Record):
         is_known = np.isfinite(distances)
         farthest = max(float(distances[is_known].max()), 1.0)
         values = np.where(is_known, 1.0 - distances / farthest, 0.0)
-        return StatePotential(self, readonly(values))
+        return StatePotential(self, values)
 
     def option(self) -> Option:
         """Return the way to what was rewarded: a shortest path where moves are certain.
@@ -368,7 +368,8 @@ class Found(Record):
         return show_figures(repr(self), [figures], ["; ".join(notes), self.mdp.legend])
 
 
-class StatePotential:
+@dataclass(frozen=True, eq=False, repr=False)
+class StatePotential(Record):
     """A number for each state that was found, for `ShapedReward`.
 
     Parameters
@@ -379,10 +380,16 @@ class StatePotential:
         The potential of each state; others have the lowest.
     """
 
-    def __init__(self, found: Found, values: FloatArray) -> None:
-        self.found = found
-        self.values = values
-        self.lowest = float(values.min())
+    found: Found
+    values: FloatArray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", readonly(self.values))
+
+    @cached_property
+    def lowest(self) -> float:
+        """The lowest potential, which is that of states that were not found."""
+        return float(self.values.min())
 
     @property
     def by(self) -> str | Key:

@@ -7,6 +7,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.spaces import Discrete
 from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import ArrayLike
 
@@ -15,6 +16,7 @@ from eigenoptions.envs.families import Recogniser
 from eigenoptions.envs.found import StatePotential
 from eigenoptions.envs.recognisers import make_recogniser
 from eigenoptions.envs.sources import reset_env, step_env
+from eigenoptions.envs.wrapper import OptionsWrapper
 
 
 class ShapedReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
@@ -27,9 +29,10 @@ class ShapedReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     Parameters
     ----------
     env : gymnasium.Env
-        The environment.
+        The environment. `OptionsWrapper` goes around it: an option then discounts each
+        of its steps, and its shaped reward is ``gamma**k * f(next_obs) - f(obs)`` more.
     potential : array of shape (S,) or callable
-        A number for each numbered observation, or a function from an observation to a
+        A number for each numbered observation in ascending order, or a function from an observation to a
         number: higher is better. Agents learn fastest if it resembles the value of a
         state: with a reward of 1 at the goal, ``1 - distance / farthest`` of
         ``distance = -planner.potential(goal)`` of a `Planner`. Or what
@@ -55,6 +58,7 @@ class ShapedReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     ) -> None:
         RecordConstructorArgs.__init__(self, potential=potential, gamma=gamma)
         super().__init__(env)
+        _refuse_options(env)
         self._gamma = check_float("gamma", gamma, minimum=0, maximum=1)
         self._recogniser: Recogniser | None = None
         if isinstance(potential, StatePotential):
@@ -104,6 +108,21 @@ class ShapedReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         return value
 
 
+def _refuse_options(env: gym.Env[Any, Any]) -> None:
+    """Raise ValueError if some layer of wrappers adds options to the actions.
+
+    A step is then k primitive steps, of which this wrapper would discount only one.
+    """
+    layer: Any = env
+    while isinstance(layer, gym.Wrapper):
+        if isinstance(layer, OptionsWrapper):
+            raise ValueError(
+                "options are among the actions, but ShapedReward discounts single "
+                "steps: put it inside, OptionsWrapper(ShapedReward(env, ...), options)"
+            )
+        layer = layer.env
+
+
 def _make_function(
     potential: ArrayLike | Callable[[Any], float], env: gym.Env[Any, Any]
 ) -> Callable[[Any], float]:
@@ -112,12 +131,16 @@ def _make_function(
         return potential
 
     values = np.asarray(potential, dtype=np.float64)
-    n_states = getattr(env.observation_space, "n", None)
-    if n_states is None:
-        raise ValueError(f"potential has shape {values.shape}: give a function")
-    if values.shape != (n_states,):
+    space = env.observation_space
+    if not isinstance(space, Discrete):
+        raise ValueError(
+            f"potential has shape {values.shape}, but observations are no numbers of "
+            "states: give a function"
+        )
+    if values.shape != (space.n,):
         raise ValueError(
             f"potential has shape {values.shape}: give one number for each of "
-            f"{n_states} states"
+            f"{space.n} states"
         )
-    return values.__getitem__
+    first = int(space.start)
+    return lambda obs: float(values[int(obs) - first])
