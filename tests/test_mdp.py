@@ -260,6 +260,7 @@ def test_fingerprint_tells_dynamics_apart():
         ({"transition": [[np.nan, 1.0], [1.0, 0.0]]}, "finite"),
         ({"transition": np.ones((3, 2)) / 2}, "shape"),
         ({"transition": np.ones((2, 2, 3)) / 3}, "shape"),
+        ({"transition": np.ones((3, 2, 2)) / 2}, "transpose"),
         ({"transition": np.ones(2)}, "shape"),
         ({"transition": np.zeros((0, 0))}, "at least one state"),
         ({"transition": coo_array(np.ones(2))}, "shape"),

@@ -105,6 +105,11 @@ def test_diffusion_options_lead_to_local_maxima(four_rooms):
     assert len(discover(four_rooms, method="diffusion", t=16)) < len(found)
 
 
+def test_more_diffusion_options_than_there_are_name_another_method(i_maze):
+    with pytest.raises(ValueError, match="random walk spreads slowest"):
+        discover(i_maze, 9, method="diffusion")
+
+
 def test_betweenness_options_lead_to_the_doorways(i_maze, four_rooms):
     W = eo.graph(i_maze)
     score = reference.betweenness(W)

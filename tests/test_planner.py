@@ -753,6 +753,7 @@ def test_bad_input_is_refused_with_a_remedy(room: Any) -> None:
         (lambda: planner.start([1.0, 1.0], patience=0), "patience"),
         (lambda: eo.Planner(room, potential="euclidean"), "potential"),
         (lambda: table.options(1_000), "n must be"),
+        (lambda: eo.Planner((obs, np.arange(len(obs)) + 10**9, next_obs)), "gaps"),
     ]:
         with pytest.raises(ValueError, match=word):
             call()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from socket import create_connection
-from threading import Thread, active_count
+from threading import Event, Thread, active_count
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
@@ -50,6 +51,29 @@ def test_half_sent_requests_are_given_up_and_threads_are_bounded(address):
     assert most_threads <= n_before + 3 + 1
     for client in clients:
         client.close()
+
+
+def test_requests_that_drip_are_given_up_as_a_whole(address):
+    """Each byte comes in time, but never the whole request."""
+    clients = [create_connection(address) for _ in range(3)]
+    is_answered = Event()
+
+    def drip():
+        with suppress(OSError):
+            while not is_answered.wait(0.1):
+                for client in clients:
+                    client.sendall(b"G")
+
+    dripping = Thread(target=drip)
+    dripping.start()
+    try:
+        with urlopen(f"http://{address[0]}:{address[1]}/", timeout=20) as answer:
+            assert answer.read() == b"page"
+    finally:
+        is_answered.set()
+        dripping.join()
+        for client in clients:
+            client.close()
 
 
 def test_a_name_that_no_file_can_have_is_not_found(address):

@@ -32,10 +32,10 @@ class ShapedReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         The environment. `OptionsWrapper` goes around it: an option then discounts each
         of its steps, and its shaped reward is ``gamma**k * f(next_obs) - f(obs)`` more.
     potential : array of shape (S,) or callable
-        A number for each numbered observation in ascending order, or a function from an observation to a
-        number: higher is better. Agents learn fastest if it resembles the value of a
-        state: with a reward of 1 at the goal, ``1 - distance / farthest`` of
-        ``distance = -planner.potential(goal)`` of a `Planner`. Or what
+        A number for each numbered observation in ascending order, or a function from an
+        observation to a number: higher is better. Agents learn fastest if it resembles
+        the value of a state: with a reward of 1 at the goal, ``1 - distance /
+        farthest`` of ``distance = -planner.potential(goal)`` of a `Planner`. Or what
         ``found.potential()`` returns after `explore`, whose states are recognised as
         they were found.
     gamma : float

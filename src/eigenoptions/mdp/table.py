@@ -443,10 +443,22 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def _join_states_and_actions(transition: Any) -> NDArray[Any]:
+    """Return an array ``(S, A, S)`` as ``(S * A, S)``."""
+    shape = np.shape(transition)
+    if shape[0] == shape[2]:
+        return np.reshape(transition, (-1, shape[2]))
+    message = f"transition must have shape (S, A, S), got {shape}"
+    if shape[1] == shape[2]:
+        # As in MDPtoolbox.
+        message += ": give transition.transpose(1, 0, 2)"
+    raise ValueError(message)
+
+
 def _check_table(transition: Any) -> csr_array:
     """A read-only copy ``(S * A, S)`` of a table, whose rows sum to 1."""
-    if np.ndim(transition) == 3 and len(transition) == np.shape(transition)[2]:
-        transition = np.reshape(transition, (-1, len(transition)))
+    if np.ndim(transition) == 3:
+        transition = _join_states_and_actions(transition)
     table = check_csr("transition", transition, nonnegative=True)
     n_rows, n_states = table.shape
     if n_states == 0 or n_rows == 0 or n_rows % n_states:

@@ -41,6 +41,10 @@ from eigenoptions.planner.sizes import (
     choose_multiples,
 )
 
+# Numbers of actions above it are names, or come from a broken log: each of them would
+# have a model of its own.
+_MOST_ACTIONS = 10**6
+
 
 class Cells:
     """A table of the cells of logged vectors; `make_cells` makes one.
@@ -272,6 +276,12 @@ def make_cells(
         n_actions = read_spaces(data)[1]
         if n_actions is None:
             n_actions = int(batch.action.max()) + 1
+        if n_actions > _MOST_ACTIONS:
+            raise ValueError(
+                f"at most {_MOST_ACTIONS:,} actions, got numbers up to "
+                f"{n_actions - 1:,}: number them without gaps, "
+                "np.unique(action, return_inverse=True)[1]"
+            )
         suspects = [column.number for column in report.suspects]
         is_steered = coordinates.repeat(~np.isin(report.used, suspects))
         cells = _make_from_numbers(

@@ -8,9 +8,12 @@ from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from io import BufferedReader, RawIOBase
 from pathlib import Path
+from socket import socket
 from tempfile import TemporaryDirectory
 from threading import BoundedSemaphore
+from time import monotonic
 from typing import Any
 
 from eigenoptions.studio.folder import write_studio
@@ -61,7 +64,7 @@ def make_server(
     port : int, default=0
         If it is taken or 0, the system chooses a free one: ``server.server_port``.
     patience : float, default=5.0
-        Seconds after which a request that is only half sent is given up.
+        Seconds in which a client must have sent its whole request.
     max_threads : int, default=32
         Number of requests that are answered at the same time. Others wait.
     """
@@ -95,6 +98,30 @@ class _Server(ThreadingHTTPServer):
             self._free_threads.release()
 
 
+class _RequestBytes(RawIOBase):
+    """What a client sends, until its time is over.
+
+    A timeout of the socket alone begins again with each byte, so that a client which
+    sends one byte from time to time would occupy a thread for ever.
+    """
+
+    def __init__(self, connection: socket, patience: float) -> None:
+        self._connection = connection
+        self._deadline = monotonic() + patience
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read what has arrived; raise TimeoutError after the deadline."""
+        remaining = self._deadline - monotonic()
+        if remaining <= 0:
+            raise TimeoutError
+        # It also limits how long each part of the answer may take to be received.
+        self._connection.settimeout(remaining)
+        return self._connection.recv_into(buffer)
+
+
 class _Handler(SimpleHTTPRequestHandler):
     def __init__(self, *args: Any, patience: float, **keywords: Any) -> None:
         self._patience = patience
@@ -103,7 +130,8 @@ class _Handler(SimpleHTTPRequestHandler):
 
     def setup(self) -> None:
         super().setup()
-        self.connection.settimeout(self._patience)
+        self.rfile.close()
+        self.rfile = BufferedReader(_RequestBytes(self.connection, self._patience))
 
     # Some machines say that scripts are plain text, which browsers refuse to run.
     extensions_map = {  # noqa: RUF012 (the base class has it in this form)

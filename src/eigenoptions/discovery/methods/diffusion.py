@@ -26,8 +26,8 @@ from eigenoptions.options.purposes import find_local_maxima, make_goal_purposes
     "diffusion",
     gamma=choose_goal_discount,
     n_options=None,
-    candidates="local maxima of f_t",
-    remedy="a smaller t has more",
+    candidates="states where a random walk spreads slowest",
+    remedy='method="random" has more',
 )
 def choose_purposes(
     mdp: MDP,
