@@ -28,17 +28,17 @@ import eigenoptions as eo
 from eigenoptions import MDP
 from eigenoptions._types import BoolArray, FloatArray, IndexArray
 from eigenoptions.evaluation.intervals import mean_interval
-from eigenoptions.planner.planner import POTENTIALS
 from eigenoptions.plots import draw_values
 from reproduction.lab import open_lab
 from reproduction.markdown import make_table
+from reproduction.potentials import COMPARED
 
 STEPS = 100_000
 MAZES = ("medium", "large", "giant", "teleport")
 KINDS = ("navigate", "stitch")
 
 # Mazes on which greedy descent is tried, with these potentials.
-DESCENTS = {"giant": POTENTIALS, "teleport": POTENTIALS[:1]}
+DESCENTS = {"giant": tuple(COMPARED), "teleport": ("log-z",)}
 
 # Success in percent: Table 3 of SAW for stitch; QRL on giant-navigate and ALPS as
 # reported for ALPS (2602.05031).
@@ -317,7 +317,7 @@ def measure_data_set(
             log,
             seed,
             max(1, episodes // 10),
-            potential=potential,
+            potential=COMPARED[potential],
             greedy=True,
         )
         rows.append({**key, "policy": "greedy", "potential": potential, **greedy})
@@ -432,7 +432,7 @@ def tabulate_descents(results: pd.DataFrame) -> str:
         maze, kind = key
         head.append(f"{maze}-{kind}: minima")
         head.append("success")
-        for potential in POTENTIALS:
+        for potential in COMPARED:
             row = rows.setdefault(potential, [potential])
             tried = runs[runs.potential == potential]
             if tried.empty:
@@ -455,8 +455,8 @@ def describe_success(success: pd.Series) -> str:
 def draw_potentials(log: Log) -> Figure:
     """The four potentials of one goal, with the states where greedy descent stops."""
     figure = Figure(figsize=(9, 6.4), layout="constrained")
-    for ax, name in zip(figure.subplots(2, 2).flat, POTENTIALS, strict=True):
-        planner = eo.Planner(log, potential=name, greedy=True)
+    for ax, name in zip(figure.subplots(2, 2).flat, COMPARED, strict=True):
+        planner = eo.Planner(log, potential=COMPARED[name], greedy=True)
         assert planner.centers is not None
         assert planner.mdp.coords is not None
         goal = planner.centers[np.argmin(planner.centers.sum(axis=1))]

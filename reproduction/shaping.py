@@ -29,6 +29,7 @@ import eigenoptions as eo
 from eigenoptions._types import FloatArray
 from eigenoptions.evaluation.intervals import mean_interval
 from reproduction.lab import Lab, open_lab
+from reproduction.potentials import compute_commute
 
 POTENTIALS = ("log-z", "commute", "euclidean", "none")
 GAMMA = 0.99
@@ -331,8 +332,8 @@ def open_rooms() -> Task:
     states, actions = np.indices(maze.successors.shape).reshape(2, -1)
     log = (states, actions, maze.successors.ravel())
     values = {
-        "log-z": eo.Planner(log, potential="log-z").potential(goal),
-        "commute": eo.Planner(log, potential="commute").potential(goal),
+        "log-z": eo.Planner(log).potential(goal),
+        "commute": eo.Planner(log, potential=compute_commute).potential(goal),
         "euclidean": -np.linalg.norm(maze.coords - maze.coords[goal], axis=1),
     }
     to_goal = eo.Planner(log, potential="shortest").potential(goal)
@@ -391,7 +392,7 @@ def open_point_maze(number: int) -> Task:
         make_env=make_env,
         potentials={
             "log-z": plan_potential(before, after, goal, "log-z"),
-            "commute": plan_potential(before, after, goal, "commute"),
+            "commute": plan_potential(before, after, goal, compute_commute),
             "euclidean": measure_nearness,
         },
         encode=encode,
@@ -414,7 +415,7 @@ def record_walks(env: Env, cells: NDArray[np.int64]) -> tuple[FloatArray, FloatA
 
 
 def plan_potential(
-    before: FloatArray, after: FloatArray, goal: FloatArray, kind: str
+    before: FloatArray, after: FloatArray, goal: FloatArray, kind: Any
 ) -> Callable[[Any], float]:
     """A potential of a planner of displacements, scaled to [0, 1]."""
     planner = eo.Planner((before, after - before, after), 0.25, potential=kind)

@@ -8,7 +8,7 @@ import pytest
 import eigenoptions as eo
 from eigenoptions.planner.coordinates import _is_angle
 from eigenoptions.planner.courses import Course
-from eigenoptions.planner.potentials import POTENTIALS
+from reproduction.potentials import COMPARED
 
 
 def test_moves_are_ranked_by_what_it_is_worth_to_arrive():
@@ -21,7 +21,7 @@ def test_moves_are_ranked_by_what_it_is_worth_to_arrive():
         assert course.rank_moves(state) == expected
 
 
-@pytest.mark.parametrize("kind", POTENTIALS)
+@pytest.mark.parametrize("kind", COMPARED.values())
 def test_potential_is_minus_infinity_where_no_way_leads_to_the_goal(kind):
     """Two rooms without a door, and a way back that nobody has taken."""
     log = ([0, 1, 3, 4], [0, 1, 0, 1], [1, 0, 4, 3])

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 
 import eigenoptions as eo
 from eigenoptions.mdp import distance
+from reproduction.potentials import COMPARED, compute_commute, compute_hitting
 from tests.halls import Hall, TurningRobot, show_radians, show_sine_and_cosine
 
 
@@ -65,39 +66,50 @@ def test_log_z_equals_dense_inverse() -> None:
     )
 
 
-def test_hitting_equals_hitting_times_and_commute_is_both_ways() -> None:
+def test_compared_potentials_are_hitting_and_commute_times() -> None:
     log = log_of("i-maze")
-    hitting = eo.Planner(log, potential="hitting")
-    n = hitting.mdp.n_states
+    hitting = eo.Planner(log, potential=compute_hitting)
+    times = eo.hitting_times(hitting.mdp)
+    np.testing.assert_allclose(-hitting.potential(5), times[:, 5])
 
-    # The equations t = 1 + P t of the uniform walk, without the goal.
-    P = hitting.mdp.transition.toarray().reshape(n, 4, n).mean(axis=1)
-    others = np.arange(n) != 5
-    P_others = P[np.ix_(others, others)]
-    times = np.linalg.solve(np.eye(n - 1) - P_others, np.ones(n - 1))
-    np.testing.assert_allclose(-hitting.potential(5)[others], times)
-
-    # A commute time is the number of edges, both ways, times the resistance.
-    commute = eo.Planner(log, potential="commute")
-    assert commute.distance(3, 12) == pytest.approx(commute.distance(12, 3))
-    W = eo.graph(commute.mdp).toarray()
-    inverse = np.linalg.pinv(np.diag(W.sum(axis=1)) - W)
-    resistance = inverse[3, 3] + inverse[12, 12] - 2 * inverse[3, 12]
-    assert commute.distance(3, 12) == pytest.approx(W.sum() * resistance)
+    commute = eo.Planner(log, potential=compute_commute)
+    # Actions into walls take time in `times`: the graph has no such loops.
+    shorter = eo.graph(commute.mdp).sum() / len(commute.mdp.transition.data)
+    both_ways = times[:, 5] + times[5]
+    np.testing.assert_allclose(-commute.potential(5), shorter * both_ways)
 
 
-@pytest.mark.parametrize("potential", ["log-z", "hitting", "shortest"])
-def test_greedy_descent_of_potentials_without_minima_arrives(potential: str) -> None:
+def test_a_walk_that_is_lost_beyond_the_goal_has_a_mean_time_to_it() -> None:
+    log = ([0, 1, 1, 2] * 50, [0] * 200, [1, 2, 2, 2] * 50)
+    planner = eo.Planner(log, potential=compute_hitting)
+    assert planner.distance(0, 1) == 1.0
+    assert planner.distance(2, 1) == np.inf
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_greedy_descent_of_potentials_without_minima_arrives(name: str) -> None:
     mdp = eo.maze("four-rooms")
-    planner = eo.Planner(log_of("four-rooms"), potential=potential, greedy=True)
+    planner = eo.Planner(log_of("four-rooms"), potential=COMPARED[name], greedy=True)
     assert mdp.successors is not None
     for start in range(104):
         state = start
         for _ in range(200):
-            if state == 60:
+            if state == 60 or planner.act(state, 60) == eo.TERMINATE:
                 break
             state = int(mdp.successors[state, planner.act(state, 60)])
-        assert state == 60
+        # The commute time has minima, where descent stops.
+        assert state == 60 or name == "commute"
+
+
+def test_a_potential_of_ones_own_is_checked_and_kept_from_what_is_unreachable() -> None:
+    # Two rooms without a door.
+    log = ([0, 1, 3, 4], [0, 1, 0, 1], [1, 0, 4, 3])
+    planner = eo.Planner(log, potential=lambda mdp, goal: -np.abs(np.arange(5) - goal))
+    assert planner.potential(1).tolist() == [-1.0, 0.0, -np.inf, -np.inf, -np.inf]
+    for wrong in (np.zeros(4), np.full(5, np.nan), ["far"] * 5):
+        planner = eo.Planner(log, potential=lambda mdp, goal, wrong=wrong: wrong)
+        with pytest.raises(ValueError, match="potential"):
+            planner.potential(1)
 
 
 def test_log_z_falls_along_a_corridor_longer_than_floating_point_range() -> None:
@@ -752,6 +764,7 @@ def test_bad_input_is_refused_with_a_remedy(room: Any) -> None:
         (lambda: planner.start([1.0]), "2 finite numbers"),
         (lambda: planner.start([1.0, 1.0], patience=0), "patience"),
         (lambda: eo.Planner(room, potential="euclidean"), "potential"),
+        (lambda: eo.Planner(room, potential="commute"), "log-z, shortest"),
         (lambda: table.options(1_000), "n must be"),
         (lambda: eo.Planner((obs, np.arange(len(obs)) + 10**9, next_obs)), "gaps"),
     ]:

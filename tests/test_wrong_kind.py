@@ -248,14 +248,6 @@ def make_huge_matrix() -> coo_array:
     return coo_array(([1.0], ([0], [n - 1])), shape=(n, n))
 
 
-def make_commuting_planner(n_states: int) -> eo.Planner:
-    state = np.arange(n_states - 1)
-    obs = np.concatenate([state, state + 1])
-    action = np.repeat([0, 1], n_states - 1)
-    next_obs = np.concatenate([state + 1, state])
-    return eo.Planner((obs, action, next_obs), potential="commute")
-
-
 @pytest.mark.parametrize(
     ("call", "word"),
     [
@@ -286,7 +278,6 @@ def make_commuting_planner(n_states: int) -> eo.Planner:
         (lambda line: eo.discover(make_wheel(30_000), 2, "diffusion"), "GB"),
         (lambda line: eo.discover(make_wheel(30_000), 2, "bottleneck"), "GB"),
         (lambda line: feature_spectrum(make_wide_data(30_000), Raw(), 4), "GB"),
-        (lambda line: make_commuting_planner(9_000).potential(0), "8,000"),
         (lambda line: mdp_with_options(line, discover_walls(line)), "GB"),
         (lambda line: mdp_with_options(*make_slippery_line(60_000)), "GB"),
         (lambda line: eo.from_graph(make_huge_matrix()), "GB"),

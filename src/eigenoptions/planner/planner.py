@@ -31,7 +31,11 @@ from eigenoptions.planner.displacement import Fit
 from eigenoptions.planner.journey import Journey
 from eigenoptions.planner.pilot import Pilot
 from eigenoptions.planner.places import Place
-from eigenoptions.planner.potentials import POTENTIALS, Potentials
+from eigenoptions.planner.potentials import (
+    POTENTIALS,
+    PotentialFunction,
+    Potentials,
+)
 from eigenoptions.spectra import spectrum
 
 __all__ = ["Planner"]
@@ -55,10 +59,10 @@ class Planner:
     columns : sequence of int or str, default=None
         The columns of the observation to plan with. None: all that ever change. Those
         that nobody steers (`check_columns`) are named in a warning.
-    potential : {"log-z", "hitting", "shortest", "commute"}, default="log-z"
+    potential : {"log-z", "shortest"} or callable, default="log-z"
         What `potential` and `distance` measure: minus the logarithm of the default
-        representation Z(s, goal), the mean time of a random walk to the goal, the least
-        number of moves, or the walk's time to the goal and back.
+        representation Z(s, goal), or the least number of moves. Or a function of the
+        table and the number of the goal, which returns the potential of each state.
     greedy : bool, default=False
         Whether `act` descends the potential move by move, as one must who has a
         distance only. By default it follows ``option(goal)``: `solve` knows which moves
@@ -113,7 +117,7 @@ class Planner:
         cell_size: ArrayLike | None = None,
         *,
         columns: Sequence[int | str] | None = None,
-        potential: str = "log-z",
+        potential: str | PotentialFunction = "log-z",
         greedy: bool = False,
         gamma: float = 0.999,
         temperature: float = 1.3,
@@ -121,7 +125,9 @@ class Planner:
         progress: ProgressArgument = None,
     ) -> None:
         progress = check_progress(progress)
-        self._kind = check_choice("potential", potential, POTENTIALS)
+        self._kind = "a potential of yours"
+        if not callable(potential):
+            self._kind = check_choice("potential", potential, POTENTIALS)
         self._gamma = check_float("gamma", gamma, minimum=0, below=1)
         temperature = check_float("temperature", temperature, above=0)
 
@@ -146,7 +152,7 @@ class Planner:
             self.cell_size = cells.size
             self.fit = cells.fit
             is_seen = np.ones(self.mdp.n_states, dtype=np.bool_)
-        self._potentials = Potentials(self.mdp, self._kind, temperature)
+        self._potentials = Potentials(self.mdp, potential, temperature)
         self._pilot = Pilot(
             self.mdp, self._cells, is_seen, self._potentials, self._gamma, greedy
         )

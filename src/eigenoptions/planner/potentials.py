@@ -4,25 +4,30 @@ Greedy descent arrives from everywhere only if a potential has no local minimum.
 default representation ``Z = (exp(1 / temperature) I - P)^-1`` of a random walk P sums
 over all paths, at a price for each move. Beside the goal ``Z(s, g)`` is the mean over
 the walk's next states, divided by a number above 1, so one of them has more: ``-log Z``
-has no local minimum. Half of the commute time is the time back, which may fall where
-the way grows.
+has no local minimum. The study of OGBench compares other distances (docs/planner.md).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import csc_array, csr_array, eye_array
-from scipy.sparse.csgraph import connected_components, dijkstra
+from scipy.sparse.csgraph import dijkstra
 from scipy.sparse.linalg import splu
 
 from eigenoptions._types import FloatArray
-from eigenoptions.mdp import MDP, graph, reachable
+from eigenoptions._validation import check_real
+from eigenoptions.mdp import MDP
 from eigenoptions.mdp.chains import uniform_walk
 
-POTENTIALS = ("log-z", "hitting", "shortest", "commute")
+POTENTIALS = ("log-z", "shortest")
+
+# From a table and the number of a goal to one number per state.
+PotentialFunction = Callable[[MDP, int], ArrayLike]
 
 # Below this, entries of Z are too close to the end of the floating point range.
 _SMALLEST = 1e-250
@@ -35,13 +40,15 @@ class Potentials:
     ----------
     mdp : MDP
         The table.
-    kind : str
-        One of `POTENTIALS`.
+    kind : str or callable
+        One of `POTENTIALS`, or a function of the table and the number of a goal.
     temperature : float
         Of the default representation: a move costs ``1 / temperature``.
     """
 
-    def __init__(self, mdp: MDP, kind: str, temperature: float) -> None:
+    def __init__(
+        self, mdp: MDP, kind: str | PotentialFunction, temperature: float
+    ) -> None:
         self._mdp = mdp
         self._kind = kind
         self._temperature = temperature
@@ -58,14 +65,12 @@ class Potentials:
     def _compute(self, goal: int) -> FloatArray:
         backward = csr_array(self._walk.T)
         moves = np.asarray(dijkstra(backward, indices=goal, unweighted=True))
-        if self._kind == "log-z":
+        if callable(self._kind):
+            value = self._call(self._kind, goal)
+        elif self._kind == "log-z":
             value = self._compute_log_z(goal, moves)
-        elif self._kind == "hitting":
-            value = self._compute_hitting(goal, moves)
-        elif self._kind == "shortest":
-            value = -moves
         else:
-            value = self._compute_commute(goal)
+            value = -moves
         return np.asarray(np.where(np.isfinite(moves), value, -np.inf))
 
     def _compute_log_z(self, goal: int, moves: FloatArray) -> FloatArray:
@@ -86,21 +91,16 @@ class Potentials:
             value[is_far] = lowest - price * extra_moves
         return value
 
-    def _compute_hitting(self, goal: int, moves: FloatArray) -> FloatArray:
-        """Minus the mean time of the walk to the goal; -inf where it may be lost."""
-        states = np.arange(self._mdp.n_states)
-        is_endless = reachable(self._walk, np.isinf(moves), backward=True)
-        inner = np.flatnonzero(~is_endless & (states != goal))
-        value = np.where(states == goal, 0.0, -np.inf)
-        system = csc_array(eye_array(len(inner)) - self._walk[inner][:, inner])
-        value[inner] = -splu(system).solve(np.ones(len(inner)))
+    def _call(self, function: PotentialFunction, goal: int) -> FloatArray:
+        """Return what a function of the user says of all states."""
+        n_states = self._mdp.n_states
+        value = np.asarray(check_real("potential", function(self._mdp, goal)), float)
+        if value.shape != (n_states,) or np.isnan(value).any():
+            raise ValueError(
+                f"potential(mdp, goal) must return {n_states} numbers, not NaN, one "
+                f"per state, got shape {value.shape}"
+            )
         return value
-
-    def _compute_commute(self, goal: int) -> FloatArray:
-        """Minus the mean time of the walk to the goal and back."""
-        inverse, volume = self._laplacian_inverse
-        resistance = np.diag(inverse) + inverse[goal, goal] - 2.0 * inverse[goal]
-        return np.asarray(-volume * resistance)
 
     @cached_property
     def _factors(self) -> Any:
@@ -113,24 +113,3 @@ class Potentials:
             "options": {"SymmetricMode": True},
         }
         return splu(system, diag_pivot_thresh=0.0, **settings)
-
-    @cached_property
-    def _laplacian_inverse(self) -> tuple[FloatArray, float]:
-        """The inverse of the Laplacian, and the sum of all degrees.
-
-        The Laplacian is singular: a constant is added in each component.
-        """
-        n_states = self._mdp.n_states
-        if n_states > 8_000:
-            # Half a minute of work, and 2.6 GB for five matrices.
-            raise ValueError(
-                f"potential='commute' inverts a full matrix, at most 8,000 states, "
-                f"got {n_states:,}: take 'hitting'"
-            )
-        W = graph(self._mdp).toarray()
-        degree = W.sum(axis=1)
-        component = connected_components(W)[1]
-        is_joined = component == component[:, None]
-        laplacian = np.diag(degree) - W
-        inverse = np.linalg.inv(laplacian + is_joined / is_joined.sum(axis=1))
-        return inverse, float(degree.sum())
