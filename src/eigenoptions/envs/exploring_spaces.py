@@ -14,8 +14,10 @@ from gymnasium.spaces import Discrete, MultiDiscrete
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from eigenoptions.envs.spaces import GuidedSamples
 
-class ExploringSpace(Discrete):
+
+class ExploringSpace(GuidedSamples, Discrete):
     """``Discrete(n)`` whose samples are the next actions to the unknown.
 
     It is equal to the `Discrete` of the same size. A copy from a file or another
@@ -90,7 +92,7 @@ def _refuse_several(space: ExploringSpace, n: int = 1) -> MultiDiscrete:
     return MultiDiscrete(np.full(1, space.n))
 
 
-class ExploringVectorSpace(MultiDiscrete):
+class ExploringVectorSpace(GuidedSamples, MultiDiscrete):
     """Actions ``(n_envs,)`` of a vector environment, sampled as by `ExploringSpace`.
 
     Parameters

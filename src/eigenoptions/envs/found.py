@@ -19,6 +19,7 @@ from eigenoptions._types import BoolArray, FloatArray, IndexArray
 from eigenoptions._validation import Record, readonly
 from eigenoptions.data import Transitions
 from eigenoptions.envs.families import Key, families
+from eigenoptions.envs.shaping import KeyPotential
 from eigenoptions.envs.tables import drop_far_places
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp.chains import uniform_walk
@@ -369,7 +370,7 @@ class Found(Record):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StatePotential(Record):
+class StatePotential(Record, KeyPotential):
     """A number for each state that was found, for `ShapedReward`.
 
     Parameters

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import gymnasium as gym
@@ -12,11 +13,23 @@ from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import ArrayLike
 
 from eigenoptions._validation import check_float
-from eigenoptions.envs.families import Recogniser
-from eigenoptions.envs.found import StatePotential
+from eigenoptions.envs.families import Key, Recogniser
 from eigenoptions.envs.recognisers import make_recogniser
 from eigenoptions.envs.sources import reset_env, step_env
 from eigenoptions.envs.wrapper import OptionsWrapper
+
+
+class KeyPotential(ABC):
+    """A potential of states that are recognised by a key, as `explore` does."""
+
+    @property
+    @abstractmethod
+    def by(self) -> str | Key:
+        """How states are recognised."""
+
+    @abstractmethod
+    def evaluate(self, key: Hashable) -> float:
+        """Return the potential of the state with a key."""
 
 
 class ShapedReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
@@ -53,7 +66,7 @@ class ShapedReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def __init__(
         self,
         env: gym.Env[Any, Any],
-        potential: ArrayLike | Callable[[Any], float] | StatePotential,
+        potential: ArrayLike | Callable[[Any], float] | KeyPotential,
         gamma: float,
     ) -> None:
         RecordConstructorArgs.__init__(self, potential=potential, gamma=gamma)
@@ -61,7 +74,7 @@ class ShapedReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         _refuse_options(env)
         self._gamma = check_float("gamma", gamma, minimum=0, maximum=1)
         self._recogniser: Recogniser | None = None
-        if isinstance(potential, StatePotential):
+        if isinstance(potential, KeyPotential):
             self._recogniser = make_recogniser(potential.by)
             self._potential: Callable[[Any], float] = potential.evaluate
         else:

@@ -10,10 +10,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Discrete, MultiDiscrete
+from gymnasium.spaces import Discrete, MultiDiscrete, Space
 from numpy.typing import NDArray
 
 from eigenoptions._validation import check_float, check_int
+
+
+class GuidedSamples:
+    """Mark of an action space whose samples lead somewhere, and are not just drawn.
+
+    Wrappers of options take their samples of primitive actions from it, so that an
+    agent which explores by ``action_space.sample()`` is led there around options, too.
+    """
 
 
 class OptionSamples:
@@ -111,7 +119,7 @@ class OptionsSpace(OptionSamples, Discrete):
     """
 
     # What primitive actions are sampled from, if it is not uniform.
-    primitive_space: Discrete | None = None
+    primitive_space: Space[Any] | None = None
     # The discount per primitive step of an environment whose decisions take several;
     # adapters compare it with that of their agents. None where they take one.
     gamma: float | None = None
@@ -177,7 +185,7 @@ class OptionsVectorSpace(OptionSamples, MultiDiscrete):
     """
 
     # As in `OptionsSpace`.
-    primitive_space: MultiDiscrete | None = None
+    primitive_space: Space[Any] | None = None
 
     def __init__(
         self,

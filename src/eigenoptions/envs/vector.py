@@ -13,10 +13,13 @@ from numpy.typing import NDArray
 from eigenoptions._types import BoolArray, IntegerArray
 from eigenoptions._validation import check_type
 from eigenoptions.envs.decisions import Decision, DecisionMaker
-from eigenoptions.envs.exploring_spaces import ExploringVectorSpace
 from eigenoptions.envs.families import Key
 from eigenoptions.envs.recognition import Options
-from eigenoptions.envs.spaces import OptionsSpace, OptionsVectorSpace
+from eigenoptions.envs.spaces import (
+    GuidedSamples,
+    OptionsSpace,
+    OptionsVectorSpace,
+)
 from eigenoptions.options import TERMINATE, Option, OptionSet
 from eigenoptions.options.linear import LinearOptionSet
 
@@ -118,7 +121,7 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
         self.action_space: OptionsVectorSpace = OptionsVectorSpace(
             self.n_primitive, n_options, self.num_envs, self.option_chance
         )
-        if isinstance(env.action_space, ExploringVectorSpace):
+        if isinstance(env.action_space, GuidedSamples):
             self.action_space.primitive_space = env.action_space
         self._single_envs = self._find_single_envs()
         self._single_readers = [self._reader.make_twin() for _ in self._single_envs]

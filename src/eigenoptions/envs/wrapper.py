@@ -26,11 +26,10 @@ from eigenoptions.envs.decisions import (
     Usage,
     warn_of_constant_discount,
 )
-from eigenoptions.envs.exploring_spaces import ExploringSpace
 from eigenoptions.envs.families import Key
 from eigenoptions.envs.recognition import Options
 from eigenoptions.envs.sources import reset_env, step_env
-from eigenoptions.envs.spaces import OptionsSpace
+from eigenoptions.envs.spaces import GuidedSamples, OptionsSpace
 from eigenoptions.options import Option, OptionSet
 from eigenoptions.options.execution import is_end
 
@@ -200,7 +199,7 @@ class OptionsWrapper(
 
         n_options = len(options)
         self._space = OptionsSpace(self.n_primitive, n_options, self.option_chance)
-        if isinstance(env.action_space, ExploringSpace):
+        if isinstance(env.action_space, GuidedSamples):
             self._space.primitive_space = env.action_space
         self.action_space = self._space
         if mode == "step":
