@@ -11,7 +11,7 @@ import inspect
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from graphlib import TopologicalSorter
 from importlib import import_module
 from pathlib import Path
@@ -24,17 +24,24 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "eigenoptions"
 # Imports point down only, and entries of one row do not import each other.
 ROWS = [
+    # The faces.
     ["cli"],
     ["studio"],
     ["plots"],
-    ["discovery"],
+    # The rooms: each imports the core, and only rooms below it.
     ["agents"],
-    ["evaluation", "learning", "planner", "envs", "atari", "deep"],
+    ["deep", "atari"],
+    ["explore"],
+    ["planner"],
+    # The core.
+    ["discovery"],
+    ["evaluation", "learning", "envs"],
     ["options"],
     ["spectra"],
     ["features"],
     ["mdp"],
     ["data"],
+    # Private, used everywhere.
     ["_kernels", "parallel", "_svg"],
     ["_text"],
     ["_colors"],
@@ -42,11 +49,19 @@ ROWS = [
     ["_validation", "_ties", "_splitmix", "_progress"],
     ["_types"],
 ]
+# Imports that point up, still to be removed: what the core needs of a room, it finds
+# through the registry.
+STILL_UP = {
+    ("discovery/cells.py", "planner"),
+    ("discovery/discover.py", "explore"),
+    ("discovery/from_frames.py", "deep"),
+    ("discovery/sources.py", "explore"),
+}
 LAYER = {name: layer for layer, row in enumerate(reversed(ROWS)) for name in row}
 # A heavy dependency, and the entries that may import it.
 OWNERS = {
     "numba": {"_kernels"},
-    "gymnasium": {"envs", "agents", "__init__"},
+    "gymnasium": {"envs", "explore", "agents", "__init__"},
     "minigrid": {"envs"},
     "stable_baselines3": {"agents"},
     "sb3_contrib": {"agents"},
@@ -74,8 +89,10 @@ def find_imports(path: Path) -> Iterator[tuple[int, str]]:
             )
 
 
-def find_violations(package: Path) -> Iterator[str]:
-    """One line for each import that breaks the layers."""
+def find_violations(
+    package: Path, still_up: Collection[tuple[str, str]] = ()
+) -> Iterator[str]:
+    """One line for each import that breaks the layers, without some known ones."""
     for path in sorted(package.rglob("*.py")):
         entry = path.relative_to(package).parts[0].removesuffix(".py")
         for line, name in find_imports(path):
@@ -91,6 +108,9 @@ def find_violations(package: Path) -> Iterator[str]:
                 if entry != "cli":
                     yield f"{where}: {entry} may not import the whole package"
             elif top == "eigenoptions" and other != "__version__":
+                file = path.relative_to(package).as_posix()
+                if (file, other) in still_up:
+                    continue
                 allowed = entry in ("__init__", "__main__", other) or LAYER.get(
                     other, 99
                 ) < LAYER.get(entry, -1)
@@ -99,7 +119,13 @@ def find_violations(package: Path) -> Iterator[str]:
 
 
 def test_imports_point_down_and_dependencies_have_one_owner() -> None:
-    assert list(find_violations(PACKAGE)) == []
+    assert list(find_violations(PACKAGE, STILL_UP)) == []
+
+
+def test_imports_that_still_point_up_exist() -> None:
+    found = "\n".join(find_violations(PACKAGE))
+    for file, other in STILL_UP:
+        assert re.search(rf"^{file}:.*may not import {other}:", found, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
@@ -173,8 +199,25 @@ def test_modules_have_no_import_cycle() -> None:
     TopologicalSorter(graph).prepare()
 
 
-def run_python(code: str) -> list[str]:
-    return subprocess.check_output([sys.executable, "-c", code], text=True).split()
+def run_python(code: str, *flags: str) -> list[str]:
+    command = [sys.executable, *flags, "-c", code]
+    return subprocess.check_output(command, text=True).split()
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "from eigenoptions.explore import Found; import eigenoptions as eo",
+        "import eigenoptions as eo; eo.explore; from eigenoptions.explore import Found",
+        "import eigenoptions.explore.found; import eigenoptions as eo",
+        "import eigenoptions as eo; eo.Exploring",
+    ],
+)
+def test_explore_is_a_function_beside_the_folder_of_its_name(lines: str) -> None:
+    found = run_python(
+        f"{lines}; print(eo.explore('eigenoptions/IMaze-v0', 5).n_steps)", "-W", "error"
+    )
+    assert found == ["5"]
 
 
 def test_import_is_light() -> None:

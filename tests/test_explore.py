@@ -14,13 +14,14 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete, Tuple
 
 import eigenoptions as eo
-from eigenoptions.envs import Explorer, MazeEnv
-from eigenoptions.envs.experience import Experience, Rewards
+from eigenoptions.envs import MazeEnv
 from eigenoptions.envs.families import find_family
 from eigenoptions.envs.poses import PoseTracker
+from eigenoptions.explore import Explorer
+from eigenoptions.explore.experience import Experience, Rewards
+from eigenoptions.explore.growing import GrowingArray
+from eigenoptions.explore.unknown import GrowingTable, make_unknown_mdp
 from eigenoptions.mdp import MDP
-from eigenoptions.options.growing import GrowingArray
-from eigenoptions.options.unknown import GrowingTable, make_unknown_mdp
 
 CORRIDOR = eo.maze("S.........G")
 FOUR_ROOMS = eo.maze("four-rooms")

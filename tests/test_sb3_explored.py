@@ -70,7 +70,7 @@ def make_dict_env() -> gym.Env[Any, Any]:
     return make_grid(DictView)
 
 
-def explore_grid(env: gym.Env[Any, Any], seed: int = 0) -> eo.envs.Found:
+def explore_grid(env: gym.Env[Any, Any], seed: int = 0) -> eo.Found:
     return eo.explore(env, 600, until="reward", seed=seed)
 
 

@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from eigenoptions.envs import Found
+from eigenoptions.explore import Found
 from eigenoptions.options import OptionSet
 from reproduction.arena.deep_budget import Budget, BudgetSpentError, Env, Mask
 from reproduction.arena.deep_networks import ViewEncoder

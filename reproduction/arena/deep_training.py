@@ -11,8 +11,9 @@ import torch
 
 from eigenoptions.agents.sb3 import clone, fill_replay
 from eigenoptions.discovery import discover
-from eigenoptions.envs import Exploring, Found, OptionsWrapper, ShapedReward
-from eigenoptions.envs.exploring import Explorer
+from eigenoptions.envs import OptionsWrapper, ShapedReward
+from eigenoptions.explore import Exploring, Found
+from eigenoptions.explore.explorer import Explorer
 from eigenoptions.options import OptionSet
 from reproduction.arena.deep_budget import (
     Budget,

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions.discovery import discover
-from eigenoptions.envs import Exploring
-from eigenoptions.envs.exploring import Explorer
-from eigenoptions.envs.found import Found
+from eigenoptions.explore import Exploring
+from eigenoptions.explore.explorer import Explorer
+from eigenoptions.explore.found import Found
 from eigenoptions.options import Option, OptionSet
 from eigenoptions.options.tuning import Exploration, tune_exploration
 from reproduction.arena.learner import (

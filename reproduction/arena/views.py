@@ -16,8 +16,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from eigenoptions.envs import FixedSeed
-from eigenoptions.envs.exploring import Explorer
 from eigenoptions.envs.families import find_family
+from eigenoptions.explore.explorer import Explorer
 from reproduction.lab import Job, Lab
 
 # Steps of a run in each environment.

@@ -8,8 +8,10 @@ the other names are its steps, in order. They load when they are first used, so 
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from pkgutil import iter_modules
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -25,22 +27,22 @@ if TYPE_CHECKING:
     from eigenoptions.data import check_columns as check_columns
     from eigenoptions.discovery import discover as discover
     from eigenoptions.discovery.method import methods as methods
-    from eigenoptions.envs import Explorer as Explorer
-    from eigenoptions.envs import Exploring as Exploring
-    from eigenoptions.envs import ExploringVector as ExploringVector
-    from eigenoptions.envs import Found as Found
     from eigenoptions.envs import OptionsVectorWrapper as OptionsVectorWrapper
     from eigenoptions.envs import OptionsWrapper as OptionsWrapper
     from eigenoptions.envs import ShapedReward as ShapedReward
     from eigenoptions.envs import collect as collect
-    from eigenoptions.envs import explore as explore
     from eigenoptions.envs import from_env as from_env
-    from eigenoptions.envs import load_found as load_found
     from eigenoptions.evaluation import best_option_chance as best_option_chance
     from eigenoptions.evaluation import diffusion_curve as diffusion_curve
     from eigenoptions.evaluation import diffusion_estimate as diffusion_estimate
     from eigenoptions.evaluation import diffusion_time as diffusion_time
     from eigenoptions.evaluation import hitting_times as hitting_times
+    from eigenoptions.explore import Explorer as Explorer
+    from eigenoptions.explore import Exploring as Exploring
+    from eigenoptions.explore import ExploringVector as ExploringVector
+    from eigenoptions.explore import Found as Found
+    from eigenoptions.explore import explore as explore
+    from eigenoptions.explore import load_found as load_found
     from eigenoptions.learning import LearningRecord as LearningRecord
     from eigenoptions.learning import q_learning as q_learning
     from eigenoptions.mdp import MDP as MDP
@@ -74,9 +76,9 @@ _NAMES = {
     "discovery": "discover",
     "discovery.method": "methods",
     "envs": "from_env collect OptionsWrapper OptionsVectorWrapper ShapedReward",
-    "envs.exploring": "explore Explorer load_found",
-    "envs.exploring_wrappers": "Exploring ExploringVector",
-    "envs.found": "Found",
+    "explore.explorer": "explore Explorer load_found",
+    "explore.wrappers": "Exploring ExploringVector",
+    "explore.found": "Found",
     "spectra.incidence": "incidence feature_spectrum",
     "options.linear": "LinearOptionSet",
     "evaluation": (
@@ -109,6 +111,28 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     return sorted({*__all__, *_MODULES, "__version__"})
 
+
+class _Root(ModuleType):
+    """The class of this package, whose attribute `explore` is always the function.
+
+    A folder has the name of the function. Whoever imports a module of a folder sets the
+    folder as an attribute of its parent package, and ``eo.explore(env)`` would call a
+    module. A property takes precedence over the attributes of its object.
+    """
+
+    @property
+    def explore(self) -> Any:
+        """The function: ``from eigenoptions.explore import ...`` reads the folder."""
+        return import_module("eigenoptions.explore.explorer").explore
+
+    @explore.setter
+    def explore(self, value: Any) -> None:
+        """Leave the function in its place when the folder is imported."""
+        if not isinstance(value, ModuleType):
+            raise AttributeError("eigenoptions.explore cannot be replaced")
+
+
+sys.modules[__name__].__class__ = _Root
 
 # What lower layers look up by name, and the upper layer that has it.
 discovery_methods.announce_folder("eigenoptions.discovery.methods")

@@ -152,10 +152,10 @@ def discover(
         return discover_table(source, request, {"source": "table"})
 
     # Imported here: environments take a tenth of a second, and an MDP needs none.
-    from eigenoptions.discovery.from_found import discover_found
     from eigenoptions.discovery.from_samples import discover_samples
     from eigenoptions.discovery.samples import Samples
     from eigenoptions.discovery.sources import explore_source, read_source
+    from eigenoptions.explore.from_found import discover_found
 
     if key is None:
         read = read_source(source, request)

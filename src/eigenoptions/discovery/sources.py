@@ -22,15 +22,15 @@ from eigenoptions.discovery.samples import (
     sample_environment,
 )
 from eigenoptions.discovery.tables import Request
-from eigenoptions.envs.exploring import Explorable, Explorer, explore
 from eigenoptions.envs.families import Key
 from eigenoptions.envs.finite import SearchResult, mdp_from_table, try_search
-from eigenoptions.envs.found import Found
 from eigenoptions.envs.sources import (
     count_actions,
     env_name,
     make_env,
 )
+from eigenoptions.explore.explorer import Explorable, Explorer, explore
+from eigenoptions.explore.found import Found
 from eigenoptions.mdp import MDP, from_graph, maze
 from eigenoptions.mdp.graphs import is_graph
 

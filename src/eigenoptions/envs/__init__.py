@@ -9,11 +9,8 @@ from __future__ import annotations
 
 from eigenoptions.envs.checks import check_dynamics
 from eigenoptions.envs.collection import collect, run_options
-from eigenoptions.envs.exploring import Explorer, explore, load_found
-from eigenoptions.envs.exploring_wrappers import Exploring, ExploringVector
 from eigenoptions.envs.finite import Numbered, from_env
 from eigenoptions.envs.fixed_seed import FixedSeed
-from eigenoptions.envs.found import Found
 from eigenoptions.envs.mazes import MazeEnv
 from eigenoptions.envs.search import StateLimitReached
 from eigenoptions.envs.shaping import ShapedReward
@@ -35,11 +32,5 @@ __all__ = [
     "OptionsVectorSpace",
     "PrimitiveStep",
     "ShapedReward",
-    "explore",
-    "Explorer",
-    "Exploring",
-    "ExploringVector",
-    "Found",
-    "load_found",
     "run_options",
 ]

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from eigenoptions._validation import check_type
-from eigenoptions.envs.found import Found
+from eigenoptions.explore.found import Found
 from eigenoptions.plots.figures import make_maps
 from eigenoptions.plots.maps import draw_values
 from eigenoptions.plots.style import STYLE

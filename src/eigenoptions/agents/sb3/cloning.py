@@ -23,7 +23,7 @@ from eigenoptions.agents.sb3.observations import (
     stack_observations,
     take_rows,
 )
-from eigenoptions.envs.found import Found
+from eigenoptions.explore.found import Found
 from eigenoptions.mdp.chains import compute_policy_transitions
 
 logger = logging.getLogger("eigenoptions")

@@ -13,7 +13,7 @@ from stable_baselines3.common.vec_env import VecTransposeImage, unwrap_vec_wrapp
 
 from eigenoptions._types import IndexArray
 from eigenoptions.envs import FixedSeed
-from eigenoptions.envs.found import Found
+from eigenoptions.explore.found import Found
 
 logger = logging.getLogger("eigenoptions")
 

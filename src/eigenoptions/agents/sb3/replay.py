@@ -19,7 +19,7 @@ from eigenoptions.agents.sb3.observations import (
     take_rows,
 )
 from eigenoptions.envs import OptionsWrapper
-from eigenoptions.envs.found import Found
+from eigenoptions.explore.found import Found
 from eigenoptions.options import OptionSet
 
 

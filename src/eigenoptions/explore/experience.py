@@ -22,14 +22,14 @@ from gymnasium.spaces import Discrete
 
 from eigenoptions._types import IndexArray
 from eigenoptions.envs.families import Key, find_family
-from eigenoptions.envs.found import About, Found, Log, make_found
 from eigenoptions.envs.recognisers import choose_recognition, make_recogniser
 from eigenoptions.envs.remote import RemoteEnv
 from eigenoptions.envs.sources import count_actions, env_name
 from eigenoptions.envs.tables import place_states
+from eigenoptions.explore.found import About, Found, Log, make_found
+from eigenoptions.explore.growing import GrowingArray
+from eigenoptions.explore.unknown import GrowingTable, Path, PromiseFunction
 from eigenoptions.mdp import MDP
-from eigenoptions.options.growing import GrowingArray
-from eigenoptions.options.unknown import GrowingTable, Path, PromiseFunction
 
 logger = logging.getLogger("eigenoptions")
 

@@ -32,8 +32,8 @@ from scipy.sparse import csr_array
 from eigenoptions._ties import find_first_maximum
 from eigenoptions._types import BoolArray, FloatArray, IndexArray
 from eigenoptions._validation import check_float, check_int
+from eigenoptions.explore.growing import GrowingArray
 from eigenoptions.mdp import MDP, reachable
-from eigenoptions.options.growing import GrowingArray
 from eigenoptions.options.records import Purpose
 
 # The promise of an action in a state, by the numbers of both.

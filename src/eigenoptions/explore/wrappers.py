@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 
 from eigenoptions._types import BoolArray, IntegerArray, Randomness
 from eigenoptions._validation import make_generator
-from eigenoptions.envs.experience import Experience, Walker, describe_env
-from eigenoptions.envs.exploring_spaces import ExploringSpace, ExploringVectorSpace
 from eigenoptions.envs.families import Key, find_family
 from eigenoptions.envs.fixed_seed import FixedSeed
-from eigenoptions.envs.found import Found
 from eigenoptions.envs.recognisers import choose_recognition, looks_inside
 from eigenoptions.envs.remote import RemoteEnv, list_single_envs
 from eigenoptions.envs.sources import count_actions, env_name, reset_env, step_env
 from eigenoptions.envs.vector import OptionsVectorWrapper
 from eigenoptions.envs.wrapper import OptionsWrapper
+from eigenoptions.explore.experience import Experience, Walker, describe_env
+from eigenoptions.explore.found import Found
+from eigenoptions.explore.spaces import ExploringSpace, ExploringVectorSpace
 
 logger = logging.getLogger("eigenoptions")
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from eigenoptions.discovery.tables import Request, discover_table
-from eigenoptions.envs.found import Found
+from eigenoptions.explore.found import Found
 from eigenoptions.mdp import MDP
 from eigenoptions.options import TERMINATE, OptionSet, Purpose
 

@@ -1,6 +1,6 @@
 """`explore`: a walk that always goes to what is unknown, without a map in advance.
 
-An untried action of a known state leads to the unknown (`options.unknown`). The walk
+An untried action of a known state leads to the unknown (`explore.unknown`). The walk
 follows the option to it, and derives this option anew after each try, new state or
 surprise. What it returns is the table so far and all steps: data for agents, and a
 table for `discover`.
@@ -23,9 +23,7 @@ from eigenoptions._validation import (
     check_type,
     make_generator,
 )
-from eigenoptions.envs.experience import Experience, Promise, Walker, describe_env
 from eigenoptions.envs.families import Key
-from eigenoptions.envs.found import About, Found, Log, unpack_keys, unpack_observations
 from eigenoptions.envs.mazes import MazeEnv
 from eigenoptions.envs.sources import (
     call_factory,
@@ -33,6 +31,14 @@ from eigenoptions.envs.sources import (
     make_env,
     reset_env,
     step_env,
+)
+from eigenoptions.explore.experience import Experience, Promise, Walker, describe_env
+from eigenoptions.explore.found import (
+    About,
+    Found,
+    Log,
+    unpack_keys,
+    unpack_observations,
 )
 from eigenoptions.mdp import MDP
 from eigenoptions.options.files import read_arrays

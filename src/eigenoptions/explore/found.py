@@ -21,12 +21,12 @@ from eigenoptions.data import Transitions
 from eigenoptions.envs.families import Key, families
 from eigenoptions.envs.shaping import KeyPotential
 from eigenoptions.envs.tables import drop_far_places
+from eigenoptions.explore.unknown import GrowingTable
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp.chains import uniform_walk
 from eigenoptions.options import Option, Purpose
 from eigenoptions.options.files import Arrays, write_arrays
 from eigenoptions.options.solver import solve
-from eigenoptions.options.unknown import GrowingTable
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,20 @@
+"""Environments without a map: the walk to the unknown, and what it found.
+
+``eigenoptions.explore`` is also the function `explore` of the root. The root's
+``__init__.py`` says how both have the name.
+"""
+
+from __future__ import annotations
+
+from eigenoptions.explore.explorer import Explorer, explore, load_found
+from eigenoptions.explore.found import Found
+from eigenoptions.explore.wrappers import Exploring, ExploringVector
+
+__all__ = [
+    "explore",
+    "Explorer",
+    "Exploring",
+    "ExploringVector",
+    "Found",
+    "load_found",
+]
