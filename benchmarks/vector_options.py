@@ -25,7 +25,7 @@ from gymnasium.wrappers import TimeLimit
 
 import eigenoptions as eo
 from benchmarks.stored import read_table, store_table
-from eigenoptions.envs import run_options
+from eigenoptions.samples.collection import run_options
 
 
 class Hall(gym.Env[Any, Any]):

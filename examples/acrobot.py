@@ -18,7 +18,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import eigenoptions as eo
-from eigenoptions.envs import run_options
+from eigenoptions.samples.collection import run_options
 
 # Discover options from samples of a random walk, and keep them in a file.
 env = gym.make("Acrobot-v1")

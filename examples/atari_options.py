@@ -24,7 +24,7 @@ from eigenoptions.atari import (
     published_starts,
     ram_options,
 )
-from eigenoptions.spectra.incidence import feature_spectrum
+from eigenoptions.samples.incidence import feature_spectrum
 
 try:
     import ale_py  # noqa: F401 (registers the environments)

@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import eigenoptions as eo
-from eigenoptions.features import make_features
+from eigenoptions.samples.features import make_features
 
 rng = np.random.default_rng(0)
 moves = np.array([(0.4, 0.0), (0.0, 0.4), (-0.4, 0.0), (0.0, -0.4)])

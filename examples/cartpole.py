@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import eigenoptions as eo
-from eigenoptions.envs import run_options
+from eigenoptions.samples.collection import run_options
 
 options = eo.discover(
     "CartPole-v1",

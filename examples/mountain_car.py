@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import eigenoptions as eo
-from eigenoptions.envs import run_options
+from eigenoptions.samples.collection import run_options
 
 # Each round explores with options of all that was seen before.
 space = gym.make("MountainCar-v0").observation_space

@@ -16,6 +16,7 @@ import numpy as np
 from gymnasium.wrappers import DiscretizeAction
 
 import eigenoptions as eo
+from eigenoptions.samples.collection import run_options
 
 
 def read_angle(obs):
@@ -46,7 +47,7 @@ options = eo.discover(env, n_options=4, steps=6000, features=make_waves)
 print(options)
 
 # Run every option from the same eight starts.
-paths_by_option = eo.envs.run_options(env, options, runs=8, max_steps=60)
+paths_by_option = run_options(env, options, runs=8, max_steps=60)
 figure, axes = plt.subplots(2, 2, figsize=(6.5, 4.5), layout="constrained")
 for ax, option, paths in zip(axes.flat, options, paths_by_option, strict=True):
     visited = np.concatenate(paths)

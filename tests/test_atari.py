@@ -26,9 +26,9 @@ from eigenoptions.atari import (
 )
 from eigenoptions.atari.emulator import find_game_name
 from eigenoptions.atari.slow import find_lasting_bytes, play_randomly
-from eigenoptions.features import features_from_dict, features_to_dict
 from eigenoptions.options import TERMINATE
-from eigenoptions.spectra.incidence import feature_spectrum
+from eigenoptions.samples.features import features_from_dict, features_to_dict
+from eigenoptions.samples.incidence import feature_spectrum
 
 STARTS = [(0,) * 30, (0,) * 20 + (1,) * 60]
 

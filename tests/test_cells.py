@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 
 import eigenoptions as eo
-from eigenoptions.data import Transitions
 from eigenoptions.discovery.cells import borrow_steps, choose_cell_size
-from eigenoptions.envs import run_options
-from eigenoptions.features import Cells, Fourier, Tiles
 from eigenoptions.options import TERMINATE, Purpose, eigenpurposes
 from eigenoptions.options.execution import Promise
-from eigenoptions.options.fitting import fit
 from eigenoptions.plots.paths import RecordedSteps
-from eigenoptions.spectra.incidence import feature_spectrum
+from eigenoptions.samples import Transitions
+from eigenoptions.samples.collection import run_options
+from eigenoptions.samples.features import Cells, Fourier, Tiles
+from eigenoptions.samples.fitting import fit
+from eigenoptions.samples.incidence import feature_spectrum
 from tests.halls import TurningRobot
 from tests.test_machines import supported_core_types
 
@@ -87,9 +87,9 @@ def test_a_battery_is_named_with_its_remedy(caplog):
 
 def test_policies_of_cells_are_those_of_the_solved_table():
     """The rule that chooses actions of observations is that of `solve`."""
-    from eigenoptions.data import check_columns
     from eigenoptions.discovery.cells import act_on_cells, make_cells, tune_on_cells
-    from eigenoptions.discovery.samples import read_samples
+    from eigenoptions.samples import check_columns
+    from eigenoptions.samples.sampling import read_samples
 
     samples = read_samples(LOG, n_actions=4)
     cells, mdp = make_cells(samples, check_columns(LOG, [0, 1]))
@@ -141,9 +141,9 @@ def test_a_few_steps_are_named_as_such(caplog):
 
 def test_no_move_of_the_table_leads_through_a_wall():
     """A borrowed step that would lead into it stays."""
-    from eigenoptions.data import check_columns
     from eigenoptions.discovery.cells import make_cells
-    from eigenoptions.discovery.samples import read_samples
+    from eigenoptions.samples import check_columns
+    from eigenoptions.samples.sampling import read_samples
 
     samples = read_samples(LOG, n_actions=4)
     cells, mdp = make_cells(samples, check_columns(LOG, [0, 1]))

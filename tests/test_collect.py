@@ -11,7 +11,8 @@ from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import eigenoptions as eo
-from eigenoptions.envs import MazeEnv, collect
+from eigenoptions.envs import MazeEnv
+from eigenoptions.samples.collection import collect
 from tests.tables import make_options
 
 PARTS = ("obs", "action", "next_obs", "terminated")

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import eigenoptions as eo
-from eigenoptions.data.drift import pair_angles
-from eigenoptions.data.trajectories import find_trajectories
-from eigenoptions.features import make_features
+from eigenoptions.samples.drift import pair_angles
+from eigenoptions.samples.features import make_features
+from eigenoptions.samples.trajectories import find_trajectories
 
 
 def log_maze(name: str) -> eo.Transitions:

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 import eigenoptions as eo
-from eigenoptions.data import Transitions
 from eigenoptions.deep import (
     Certificate,
     Clusters,
@@ -34,10 +33,11 @@ from eigenoptions.deep.moments import (
 )
 from eigenoptions.deep.ritz import find_slow_functions, remove_noise
 from eigenoptions.deep.scores import compute_held_out_score
-from eigenoptions.features import features_from_dict, features_to_dict
 from eigenoptions.mdp import maze
-from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.walks import walk
+from eigenoptions.samples import Transitions
+from eigenoptions.samples.features import features_from_dict, features_to_dict
+from eigenoptions.samples.linear import LinearOptionSet
 
 torch = pytest.importorskip("torch")
 

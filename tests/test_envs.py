@@ -27,9 +27,9 @@ from eigenoptions.envs import (
     OptionsWrapper,
     StateLimitReached,
     from_env,
-    run_options,
 )
 from eigenoptions.envs.families import Family, families
+from eigenoptions.samples.collection import run_options
 from tests.tables import make_options
 
 REGISTERED = {"FourRooms": "four-rooms", "OpenRoom": "open-room", "IMaze": "i-maze"}

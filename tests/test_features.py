@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 
 import eigenoptions as eo
 from eigenoptions._registry import feature_maps
-from eigenoptions.features import (
+from eigenoptions.samples.features import (
     Bits,
     FeatureMap,
     Fourier,

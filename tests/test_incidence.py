@@ -14,8 +14,8 @@ from scipy.sparse import csr_array
 import eigenoptions as eo
 from eigenoptions.deep.dataset import Dataset
 from eigenoptions.deep.ritz import find_slow_functions
-from eigenoptions.features import Fourier, OneHot, Raw
-from eigenoptions.spectra.incidence import (
+from eigenoptions.samples.features import Fourier, OneHot, Raw
+from eigenoptions.samples.incidence import (
     Incidence,
     feature_spectrum,
     incidence,

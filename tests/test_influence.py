@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy.stats import kruskal, rankdata
 
-from eigenoptions.data.drift import _find_monotone_shares
-from eigenoptions.data.influence import (
+from eigenoptions.samples.drift import _find_monotone_shares
+from eigenoptions.samples.influence import (
     _group_values,
     _rank_columns,
     _score_groups,
     _shift_groups,
 )
-from eigenoptions.data.trajectories import Trajectories, find_trajectories
+from eigenoptions.samples.trajectories import Trajectories, find_trajectories
 
 
 def test_few_values_have_a_group_each_and_many_are_divided_evenly(rng):

@@ -14,14 +14,15 @@ import pytest
 from scipy.sparse import csr_array
 
 import eigenoptions as eo
-from eigenoptions.data import Transitions
-from eigenoptions.envs import MazeEnv, OptionsWrapper, collect, run_options
-from eigenoptions.features import Fourier, OneHot, Raw, Tiles
+from eigenoptions.envs import MazeEnv, OptionsWrapper
 from eigenoptions.options import TERMINATE, Purpose, eigenpurposes
-from eigenoptions.options.fitting import fit, prepare_ridge_regression
-from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.solver import solve
-from eigenoptions.spectra.incidence import feature_spectrum
+from eigenoptions.samples import Transitions
+from eigenoptions.samples.collection import collect, run_options
+from eigenoptions.samples.features import Fourier, OneHot, Raw, Tiles
+from eigenoptions.samples.fitting import fit, prepare_ridge_regression
+from eigenoptions.samples.incidence import feature_spectrum
+from eigenoptions.samples.linear import LinearOptionSet
 from tests.tables import list_transitions
 
 CONTROL = ["MountainCar-v0", "CartPole-v1", "Acrobot-v1"]

@@ -20,8 +20,8 @@ import eigenoptions as eo
 from eigenoptions import _progress, _svg
 from eigenoptions._colors import RED
 from eigenoptions.envs.families.observation import OBSERVATION
-from eigenoptions.features import Fourier, Raw
 from eigenoptions.options.pictures import show_feature_options, spread_observations
+from eigenoptions.samples.features import Fourier, Raw
 
 ROOT = Path(__file__).parent.parent
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))

@@ -7,8 +7,8 @@ from kooplearn.datasets import compute_prinz_potential_eig, make_prinz_potential
 from numpy.testing import assert_allclose
 
 import eigenoptions as eo
-from eigenoptions.features import Fourier
 from eigenoptions.mdp.chains import uniform_walk
+from eigenoptions.samples.features import Fourier
 
 
 @pytest.mark.parametrize("name", ["four-rooms", "random"])

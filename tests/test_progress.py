@@ -18,9 +18,9 @@ from rich.progress import Progress
 import eigenoptions as eo
 from eigenoptions import _progress
 from eigenoptions._progress import shows_progress
-from eigenoptions.features import Raw
 from eigenoptions.options import Purpose
-from eigenoptions.options.fitting import fit
+from eigenoptions.samples.features import Raw
+from eigenoptions.samples.fitting import fit
 
 ROOMS = eo.maze("i-maze")
 OPTIONS = eo.discover(ROOMS, 2)

@@ -12,9 +12,10 @@ from scipy.sparse import coo_array, csc_array, csr_array
 import eigenoptions as eo
 from eigenoptions._validation import Record
 from eigenoptions.discovery.hierarchy import mdp_with_options
-from eigenoptions.features import Raw
 from eigenoptions.mdp import reachable
-from eigenoptions.options.linear import LinearOptionSet
+from eigenoptions.samples.collection import run_options
+from eigenoptions.samples.features import Raw
+from eigenoptions.samples.linear import LinearOptionSet
 from eigenoptions.spectra.representations import (
     default_representation,
     learn_representation,
@@ -80,14 +81,12 @@ def test_a_search_begins_at_states_that_exist(states):
 
 
 UNCLEAR = {
-    "run_options, no options": lambda env, mdp: eo.envs.run_options(env, None),
-    "run_options, numbers": lambda env, mdp: eo.envs.run_options(env, [1, 2]),
-    "run_options, warm_up": lambda env, mdp: eo.envs.run_options(
+    "run_options, no options": lambda env, mdp: run_options(env, None),
+    "run_options, numbers": lambda env, mdp: run_options(env, [1, 2]),
+    "run_options, warm_up": lambda env, mdp: run_options(
         env, eo.discover(mdp, 2), warm_up=-1
     ),
-    "run_options, rng": lambda env, mdp: eo.envs.run_options(
-        env, eo.discover(mdp, 2), rng=-5
-    ),
+    "run_options, rng": lambda env, mdp: run_options(env, eo.discover(mdp, 2), rng=-5),
     "Spectrum, text": lambda env, mdp: eo.Spectrum("x", "y"),
     "Spectrum, nothing": lambda env, mdp: eo.Spectrum(None, None),
     "Spectrum, shapes": lambda env, mdp: eo.Spectrum([1.0, 2.0], np.eye(3)),

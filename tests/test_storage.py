@@ -12,9 +12,9 @@ import pytest
 from safetensors.numpy import load, save
 
 import eigenoptions as eo
-from eigenoptions.features import Raw
 from eigenoptions.options import OptionSet, Purpose, files
 from eigenoptions.options.files import read_arrays, write_arrays
+from eigenoptions.samples.features import Raw
 from tests.tables import make_slippery
 
 

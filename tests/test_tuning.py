@@ -7,7 +7,6 @@ import pytest
 
 import eigenoptions as eo
 from eigenoptions.envs import MazeEnv
-from eigenoptions.features import Raw
 from eigenoptions.mdp.chains import continue_after_end, find_recurrent_states
 from eigenoptions.options import OptionSet, Purpose, tuning
 from eigenoptions.options.tuning import (
@@ -20,6 +19,7 @@ from eigenoptions.options.tuning import (
     walk_together,
 )
 from eigenoptions.options.walks import make_tables, visit_states
+from eigenoptions.samples.features import Raw
 from reproduction.exploration import measure_map
 
 

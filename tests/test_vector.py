@@ -20,8 +20,8 @@ from eigenoptions.envs import (
     OptionsVectorWrapper,
     OptionsWrapper,
 )
-from eigenoptions.features import Raw
-from eigenoptions.options.linear import LinearOptionSet
+from eigenoptions.samples.features import Raw
+from eigenoptions.samples.linear import LinearOptionSet
 from tests.tables import make_options
 
 N_ENVS = 5

@@ -21,12 +21,12 @@ from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
 
 from eigenoptions._types import FloatArray
-from eigenoptions.data import Transitions
 from eigenoptions.discovery import discover
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet, Purpose
 from eigenoptions.options.solver import solve
 from eigenoptions.options.walks import walk
+from eigenoptions.samples import Transitions
 from eigenoptions.spectra.representations import (
     compute_smallest_eigenvectors,
     learn_representation,

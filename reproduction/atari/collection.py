@@ -17,12 +17,12 @@ from eigenoptions.atari import (
     slow_directions,
 )
 from eigenoptions.atari.slow import play_randomly
-from eigenoptions.spectra import Spectrum
-from eigenoptions.spectra.incidence import (
+from eigenoptions.samples.incidence import (
     Incidence,
     feature_spectrum,
     incidence_spectrum,
 )
+from eigenoptions.spectra import Spectrum
 from reproduction.atari.game_graph import GameGraph, explore_game
 from reproduction.atari.games import load_starts
 from reproduction.atari.settings import Kind, Variant

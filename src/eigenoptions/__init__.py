@@ -23,14 +23,11 @@ from eigenoptions._registry import (
 )
 
 if TYPE_CHECKING:
-    from eigenoptions.data import Transitions as Transitions
-    from eigenoptions.data import check_columns as check_columns
     from eigenoptions.discovery import discover as discover
     from eigenoptions.discovery.method import methods as methods
     from eigenoptions.envs import OptionsVectorWrapper as OptionsVectorWrapper
     from eigenoptions.envs import OptionsWrapper as OptionsWrapper
     from eigenoptions.envs import ShapedReward as ShapedReward
-    from eigenoptions.envs import collect as collect
     from eigenoptions.envs import from_env as from_env
     from eigenoptions.evaluation import best_option_chance as best_option_chance
     from eigenoptions.evaluation import diffusion_curve as diffusion_curve
@@ -55,19 +52,21 @@ if TYPE_CHECKING:
     from eigenoptions.options import OptionSet as OptionSet
     from eigenoptions.options import Purpose as Purpose
     from eigenoptions.options import eigenpurposes as eigenpurposes
-    from eigenoptions.options.linear import LinearOptionSet as LinearOptionSet
     from eigenoptions.options.solver import solve as solve
     from eigenoptions.options.storage import load_options as load_options
     from eigenoptions.planner import Planner as Planner
+    from eigenoptions.samples import Transitions as Transitions
+    from eigenoptions.samples import check_columns as check_columns
+    from eigenoptions.samples.collection import collect as collect
+    from eigenoptions.samples.incidence import feature_spectrum as feature_spectrum
+    from eigenoptions.samples.incidence import incidence as incidence
+    from eigenoptions.samples.linear import LinearOptionSet as LinearOptionSet
     from eigenoptions.spectra import Spectrum as Spectrum
     from eigenoptions.spectra import laplacian as laplacian
     from eigenoptions.spectra import spectrum as spectrum
-    from eigenoptions.spectra.incidence import feature_spectrum as feature_spectrum
-    from eigenoptions.spectra.incidence import incidence as incidence
 
 # Public names by the module that holds them.
 _NAMES = {
-    "data": "Transitions check_columns",
     "mdp": "MDP maze mazes graph from_graph",
     "spectra": "Spectrum laplacian spectrum",
     "options": "TERMINATE Purpose Option OptionSet eigenpurposes",
@@ -75,12 +74,14 @@ _NAMES = {
     "options.storage": "load_options",
     "discovery": "discover",
     "discovery.method": "methods",
-    "envs": "from_env collect OptionsWrapper OptionsVectorWrapper ShapedReward",
+    "samples": "Transitions check_columns",
+    "samples.collection": "collect",
+    "envs": "from_env OptionsWrapper OptionsVectorWrapper ShapedReward",
     "explore.explorer": "explore Explorer load_found",
     "explore.wrappers": "Exploring ExploringVector",
     "explore.found": "Found",
-    "spectra.incidence": "incidence feature_spectrum",
-    "options.linear": "LinearOptionSet",
+    "samples.incidence": "incidence feature_spectrum",
+    "samples.linear": "LinearOptionSet",
     "evaluation": (
         "diffusion_time diffusion_curve hitting_times best_option_chance "
         "diffusion_estimate"
@@ -137,6 +138,7 @@ sys.modules[__name__].__class__ = _Root
 # What lower layers look up by name, and the upper layer that has it.
 discovery_methods.announce_folder("eigenoptions.discovery.methods")
 environment_checks.announce("dynamics", "eigenoptions.envs:check_dynamics")
+feature_maps.announce_folder("eigenoptions.samples.features")
 feature_maps.announce("clusters", "eigenoptions.deep:Clusters")
 feature_maps.announce("deep", "eigenoptions.deep:Encoder")
 feature_maps.announce("ram", "eigenoptions.atari:Ram")

@@ -12,7 +12,7 @@ from eigenoptions._validation import check_int
 from eigenoptions.atari.emulator import Emulator, find_game_name
 from eigenoptions.atari.ram import Ram
 from eigenoptions.options import Purpose
-from eigenoptions.options.linear import LinearOptionSet
+from eigenoptions.samples.linear import LinearOptionSet
 from eigenoptions.spectra import Spectrum
 
 

@@ -20,9 +20,9 @@ from eigenoptions._types import FeatureFunction, IndexArray, Randomness
 from eigenoptions._validation import check_int, make_generator
 from eigenoptions.atari.emulator import Bytes, Emulator, find_game_name
 from eigenoptions.atari.ram import Ram
-from eigenoptions.data import Transitions
 from eigenoptions.parallel import run_jobs
-from eigenoptions.spectra.incidence import Incidence
+from eigenoptions.samples import Transitions
+from eigenoptions.samples.incidence import Incidence
 
 # The start states of the paper's own experiments, from ale/humanStarts of
 # github.com/mcmachado/options. A person played them with each action repeated for 5

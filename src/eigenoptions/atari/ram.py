@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenoptions._validation import check_choice, check_int
-from eigenoptions.features import FeatureMap
+from eigenoptions.samples.features import FeatureMap
 
 # Size of an Atari 2600's memory.
 N_BYTES = 128

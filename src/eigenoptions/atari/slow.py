@@ -24,8 +24,8 @@ from eigenoptions._types import Randomness
 from eigenoptions._validation import check_int
 from eigenoptions.atari.emulator import Bytes, Emulator
 from eigenoptions.atari.ram import N_BYTES, Ram
+from eigenoptions.samples.incidence import incidence_spectrum
 from eigenoptions.spectra import Spectrum
-from eigenoptions.spectra.incidence import incidence_spectrum
 
 
 def slow_directions(

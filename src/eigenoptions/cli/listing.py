@@ -20,7 +20,7 @@ from eigenoptions.cli.terminal import (
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from eigenoptions.options.linear import LinearOption
+    from eigenoptions.samples.linear import LinearOption
 
 # Options that are drawn as maps; the others are only in the table.
 _MAX_MAPS = 32

@@ -24,7 +24,7 @@ from eigenoptions._validation import check_csr
 from eigenoptions.deep.backend import Module, use_one_core
 from eigenoptions.deep.dataset import Dataset
 from eigenoptions.deep.encoder import Encoder
-from eigenoptions.features import FeatureMap
+from eigenoptions.samples.features import FeatureMap
 from eigenoptions.spectra import Spectrum
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from eigenoptions._types import BoolArray, IndexArray
-from eigenoptions.data import Transitions
+from eigenoptions.samples import Transitions
 
 
 class _Trajectories(NamedTuple):
@@ -52,7 +52,7 @@ class Dataset:
 
     Two transitions belong to one trajectory if the second begins with the observation
     with which the first ends. Transitions of several environments may be interleaved,
-    as `envs.collect` returns them.
+    as `eigenoptions.collect` returns them.
 
     Attributes
     ----------

@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from eigenoptions._types import Float32Array, FloatArray
 from eigenoptions.deep.backend import Module, Tensor, torch, use_one_thread
-from eigenoptions.features import FeatureMap
+from eigenoptions.samples.features import FeatureMap
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,7 +49,7 @@ class Encoder(FeatureMap):
     Examples
     --------
     >>> from eigenoptions.deep import learn
-    >>> from eigenoptions.data import Transitions
+    >>> from eigenoptions.samples import Transitions
     >>> from eigenoptions.mdp import maze
     >>> from eigenoptions.options.walks import walk
     >>> rooms = maze("four-rooms")

@@ -19,7 +19,7 @@ from eigenoptions.deep.moments import (
     combine_features,
     compute_moments,
 )
-from eigenoptions.spectra.incidence import find_principal_axes
+from eigenoptions.samples.incidence import find_principal_axes
 
 
 class SlowFunctions(NamedTuple):

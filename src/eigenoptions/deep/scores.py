@@ -13,7 +13,7 @@ import numpy as np
 
 from eigenoptions._types import FloatArray
 from eigenoptions.deep.backend import Tensor, torch
-from eigenoptions.spectra.incidence import find_principal_axes
+from eigenoptions.samples.incidence import find_principal_axes
 
 
 def compute_objective(before: Tensor, after: Tensor) -> Tensor:

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
 from eigenoptions._types import FloatArray, IndexArray, Progress, Randomness
 from eigenoptions._validation import check_float, check_int, make_generator
-from eigenoptions.data import ColumnReport, Transitions, check_columns
-from eigenoptions.data.columns import ColumnChoice
 from eigenoptions.deep.adam import Adam
 from eigenoptions.deep.backend import Module, Tensor, torch, use_one_core
 from eigenoptions.deep.dataset import Dataset, Subset
@@ -28,6 +26,8 @@ from eigenoptions.deep.initialization import initialize_encoder
 from eigenoptions.deep.moments import tabulate_features
 from eigenoptions.deep.scores import compute_held_out_score, compute_objective
 from eigenoptions.deep.spectrum import LearnedSpectrum, compute_spectrum
+from eigenoptions.samples import ColumnReport, Transitions, check_columns
+from eigenoptions.samples.columns import ColumnChoice
 
 logger = logging.getLogger("eigenoptions")
 

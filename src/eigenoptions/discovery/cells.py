@@ -2,7 +2,7 @@
 
 Vectors are sorted into the cells of a grid. Each cell is a state of a table, so options
 are those of a table, computed and not fitted. They act on observations: the cell is a
-feature of them (`features.Cells`).
+feature of them (`samples.features.Cells`).
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._types import FloatArray, IndexArray
 from eigenoptions._validation import check_settings
-from eigenoptions.data import Transitions, check_columns
-from eigenoptions.data.columns import ColumnReport
 from eigenoptions.discovery.method import NoOptionsError
-from eigenoptions.discovery.samples import Samples
 from eigenoptions.discovery.tables import Request, discover_table
-from eigenoptions.features import Cells, FeatureMap, flatten_observations
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import TERMINATE, OptionSet
-from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.tuning import Exploration, tune_exploration
 from eigenoptions.planner.grid import Grid
 from eigenoptions.planner.sizes import number_cells
+from eigenoptions.samples import Transitions, check_columns
+from eigenoptions.samples.columns import ColumnReport
+from eigenoptions.samples.features import Cells, FeatureMap, flatten_observations
+from eigenoptions.samples.linear import LinearOptionSet
+from eigenoptions.samples.sampling import Samples
 
 logger = logging.getLogger("eigenoptions")
 

@@ -22,7 +22,7 @@ from eigenoptions.options import OptionSet
 if TYPE_CHECKING:
     from eigenoptions.discovery.sources import ReadSource
     from eigenoptions.envs.families import Key
-    from eigenoptions.options.linear import LinearOptionSet
+    from eigenoptions.samples.linear import LinearOptionSet
 
 
 @overload
@@ -116,7 +116,7 @@ def discover(
         sample: `steps` (50,000), `n_envs` and `max_episode_steps`. For samples: `space`
         of the observations and `n_actions`, where the data do not declare them;
         `features`, and then the settings of
-        `discovery.feature_space.discover_features`.
+        `samples.feature_space.discover_features`.
 
     Examples
     --------
@@ -152,10 +152,10 @@ def discover(
         return discover_table(source, request, {"source": "table"})
 
     # Imported here: environments take a tenth of a second, and an MDP needs none.
-    from eigenoptions.discovery.from_samples import discover_samples
-    from eigenoptions.discovery.samples import Samples
     from eigenoptions.discovery.sources import explore_source, read_source
     from eigenoptions.explore.from_found import discover_found
+    from eigenoptions.samples.from_samples import discover_samples
+    from eigenoptions.samples.sampling import Samples
 
     if key is None:
         read = read_source(source, request)

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from eigenoptions._types import FloatArray, IndexArray
-from eigenoptions.data import ColumnReport
 from eigenoptions.discovery.cells import act_on_cells
-from eigenoptions.discovery.samples import Samples
 from eigenoptions.discovery.tables import Request
 from eigenoptions.mdp import MDP
 from eigenoptions.options import TERMINATE, OptionSet, Purpose, eigenpurposes
-from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.solver import solve
 from eigenoptions.options.tuning import Exploration, tune_exploration
+from eigenoptions.samples import ColumnReport
+from eigenoptions.samples.linear import LinearOptionSet
+from eigenoptions.samples.sampling import Samples
 
 if TYPE_CHECKING:
     from eigenoptions.deep import Dataset, LearnedSpectrum

@@ -14,13 +14,6 @@ import numpy as np
 
 from eigenoptions._types import Progress, Randomness
 from eigenoptions._validation import check_int
-from eigenoptions.discovery.samples import (
-    Samples,
-    find_sampled_space,
-    is_array_space,
-    read_samples,
-    sample_environment,
-)
 from eigenoptions.discovery.tables import Request
 from eigenoptions.envs.families import Key
 from eigenoptions.envs.finite import SearchResult, mdp_from_table, try_search
@@ -33,6 +26,13 @@ from eigenoptions.explore.explorer import Explorable, Explorer, explore
 from eigenoptions.explore.found import Found
 from eigenoptions.mdp import MDP, from_graph, maze
 from eigenoptions.mdp.graphs import is_graph
+from eigenoptions.samples.sampling import (
+    Samples,
+    find_sampled_space,
+    is_array_space,
+    read_samples,
+    sample_environment,
+)
 
 logger = logging.getLogger("eigenoptions")
 

@@ -1,4 +1,4 @@
-"""Gymnasium: environments as MDPs, samples of them, and options as actions.
+"""Gymnasium: environments as MDPs, and options as actions.
 
 ``import eigenoptions`` registers ``eigenoptions/FourRooms-v0``,
 ``eigenoptions/OpenRoom-v0``, ``eigenoptions/IMaze-v0`` and ``eigenoptions/Maze-v0``
@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from eigenoptions.envs.checks import check_dynamics
-from eigenoptions.envs.collection import collect, run_options
 from eigenoptions.envs.finite import Numbered, from_env
 from eigenoptions.envs.fixed_seed import FixedSeed
 from eigenoptions.envs.mazes import MazeEnv
@@ -25,12 +24,10 @@ __all__ = [
     "FixedSeed",
     "StateLimitReached",
     "check_dynamics",
-    "collect",
     "OptionsWrapper",
     "OptionsVectorWrapper",
     "OptionsSpace",
     "OptionsVectorSpace",
     "PrimitiveStep",
     "ShapedReward",
-    "run_options",
 ]

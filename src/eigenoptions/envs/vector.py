@@ -21,7 +21,7 @@ from eigenoptions.envs.spaces import (
     OptionsVectorSpace,
 )
 from eigenoptions.options import TERMINATE, Option, OptionSet
-from eigenoptions.options.linear import LinearOptionSet
+from eigenoptions.samples.linear import LinearOptionSet
 
 
 class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):

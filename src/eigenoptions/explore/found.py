@@ -17,7 +17,6 @@ from eigenoptions._svg import draw_maps, show_figures, show_table
 from eigenoptions._text import count_noun, printable
 from eigenoptions._types import BoolArray, FloatArray, IndexArray
 from eigenoptions._validation import Record, readonly
-from eigenoptions.data import Transitions
 from eigenoptions.envs.families import Key, families
 from eigenoptions.envs.shaping import KeyPotential
 from eigenoptions.envs.tables import drop_far_places
@@ -27,6 +26,7 @@ from eigenoptions.mdp.chains import uniform_walk
 from eigenoptions.options import Option, Purpose
 from eigenoptions.options.files import Arrays, write_arrays
 from eigenoptions.options.solver import solve
+from eigenoptions.samples import Transitions
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,8 +30,8 @@ from eigenoptions._validation import (
     show_value,
     suggest_name,
 )
-from eigenoptions.data import Transitions
-from eigenoptions.data.spaces import count_states, read_spaces
+from eigenoptions.samples import Transitions
+from eigenoptions.samples.spaces import count_states, read_spaces
 
 
 @dataclass(frozen=True, eq=False, repr=False)

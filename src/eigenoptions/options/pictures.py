@@ -189,7 +189,7 @@ def spread_observations(features: object) -> Spread | None:
 
     Examples
     --------
-    >>> from eigenoptions.features import Fourier
+    >>> from eigenoptions.samples.features import Fourier
     >>> spread = spread_observations(Fourier((0, 0), (1, 2)))
     >>> spread.obs.min(axis=0), spread.obs.max(axis=0)
     (array([0.02, 0.04]), array([0.98, 1.96]))

@@ -17,12 +17,12 @@ from scipy.sparse import csr_array
 
 from eigenoptions._text import printable
 from eigenoptions._types import FeatureFunction
-from eigenoptions.features import features_from_dict
 from eigenoptions.mdp import MDP
 from eigenoptions.options.files import Arrays, read_arrays
-from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.records import OptionSet, Purpose
 from eigenoptions.options.tuning import Exploration
+from eigenoptions.samples.features import features_from_dict
+from eigenoptions.samples.linear import LinearOptionSet
 
 
 def load_options(

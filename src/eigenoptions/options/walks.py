@@ -21,10 +21,10 @@ from eigenoptions._validation import (
     make_generator,
     set_readonly,
 )
-from eigenoptions.data import Transitions
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp.chains import cumulate_rows
 from eigenoptions.options.records import OptionSet
+from eigenoptions.samples import Transitions
 
 if TYPE_CHECKING:
     from eigenoptions._kernels.walking import Choices, Moves

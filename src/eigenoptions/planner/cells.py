@@ -18,8 +18,6 @@ from scipy.spatial import cKDTree
 
 from eigenoptions._text import count_noun
 from eigenoptions._types import BoolArray, FloatArray, IndexArray, Progress
-from eigenoptions.data import ColumnReport, Transitions, check_columns
-from eigenoptions.data.spaces import read_spaces
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp.chains import uniform_walk
 from eigenoptions.planner.coordinates import Coordinates
@@ -40,6 +38,8 @@ from eigenoptions.planner.sizes import (
     choose_common_multiple,
     choose_multiples,
 )
+from eigenoptions.samples import ColumnReport, Transitions, check_columns
+from eigenoptions.samples.spaces import read_spaces
 
 # Numbers of actions above it are names, or come from a broken log: each of them would
 # have a model of its own.

@@ -20,7 +20,6 @@ from eigenoptions._svg import draw_maps, show_figures, show_table
 from eigenoptions._ties import find_first_maximum
 from eigenoptions._types import BoolArray, FloatArray
 from eigenoptions._validation import check_choice, check_float, check_int
-from eigenoptions.data import Transitions
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Option, OptionSet, eigenpurposes
 from eigenoptions.options.purposes import make_goal_purposes
@@ -36,6 +35,7 @@ from eigenoptions.planner.potentials import (
     PotentialFunction,
     Potentials,
 )
+from eigenoptions.samples import Transitions
 from eigenoptions.spectra import spectrum
 
 __all__ = ["Planner"]

@@ -17,12 +17,9 @@ from numpy.typing import ArrayLike
 from eigenoptions._text import draw_arrows, explain_glyphs
 from eigenoptions._types import FloatArray
 from eigenoptions._validation import check_type
-from eigenoptions.data import Transitions
-from eigenoptions.features import Cells
 from eigenoptions.learning import LearningRecord
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
-from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.pictures import (
     find_arrows,
     make_caption,
@@ -35,6 +32,9 @@ from eigenoptions.plots.nodes import has_positions, place_states
 from eigenoptions.plots.observed import draw_points, draw_strips
 from eigenoptions.plots.paths import draw_paths
 from eigenoptions.plots.style import STYLE, make_line_style
+from eigenoptions.samples import Transitions
+from eigenoptions.samples.features import Cells
+from eigenoptions.samples.linear import LinearOptionSet
 from eigenoptions.spectra import Spectrum
 
 # Most eigenvectors of a figure.

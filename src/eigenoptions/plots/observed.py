@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from eigenoptions._ties import find_first_maximum
 from eigenoptions._types import FloatArray
 from eigenoptions._validation import check_int
-from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.pictures import make_caption
 from eigenoptions.plots.style import read_colormap
+from eigenoptions.samples.linear import LinearOptionSet
 
 
 def draw_strips(

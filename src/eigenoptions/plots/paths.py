@@ -11,9 +11,9 @@ from scipy.spatial import cKDTree
 
 from eigenoptions._types import FloatArray, IndexArray
 from eigenoptions._validation import check_int
-from eigenoptions.data import Transitions
 from eigenoptions.options.execution import RunningOption, is_end
-from eigenoptions.options.linear import LinearOption, LinearOptionSet
+from eigenoptions.samples import Transitions
+from eigenoptions.samples.linear import LinearOption, LinearOptionSet
 
 
 class Path(NamedTuple):

@@ -20,10 +20,10 @@ from eigenoptions._progress import ProgressArgument, check_progress, shows_progr
 from eigenoptions._text import count_noun, printable
 from eigenoptions._types import BoolArray, FloatArray, IndexArray, Progress
 from eigenoptions._validation import check_float, check_int, suggest_name
-from eigenoptions.data.drift import find_drift, pair_angles
-from eigenoptions.data.influence import find_exogenous
-from eigenoptions.data.trajectories import Trajectories, find_trajectories
-from eigenoptions.data.transitions import Transitions
+from eigenoptions.samples.drift import find_drift, pair_angles
+from eigenoptions.samples.influence import find_exogenous
+from eigenoptions.samples.trajectories import Trajectories, find_trajectories
+from eigenoptions.samples.transitions import Transitions
 
 logger = logging.getLogger("eigenoptions")
 

@@ -13,15 +13,15 @@ import numpy as np
 from scipy.sparse import issparse
 
 from eigenoptions._types import IndexArray
-from eigenoptions.data import Transitions
 from eigenoptions.discovery.cells import discover_cells, has_vectors
-from eigenoptions.discovery.feature_space import FIT_SETTINGS, discover_features
 from eigenoptions.discovery.method import NoOptionsError
-from eigenoptions.discovery.samples import Samples
 from eigenoptions.discovery.tables import Request, discover_table
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import TERMINATE, OptionSet, Purpose
-from eigenoptions.options.linear import LinearOptionSet
+from eigenoptions.samples import Transitions
+from eigenoptions.samples.feature_space import FIT_SETTINGS, discover_features
+from eigenoptions.samples.linear import LinearOptionSet
+from eigenoptions.samples.sampling import Samples
 
 
 def discover_samples(samples: Samples, request: Request) -> OptionSet | LinearOptionSet:

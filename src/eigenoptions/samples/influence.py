@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from eigenoptions._types import BoolArray, FloatArray, IndexArray, Progress
-from eigenoptions.data.trajectories import Trajectories
+from eigenoptions.samples.trajectories import Trajectories
 
 
 @dataclass(frozen=True, eq=False)

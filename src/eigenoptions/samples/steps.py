@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from eigenoptions.data.arrays import read_dict, read_tuple
-from eigenoptions.data.orders import follow_rows
-from eigenoptions.data.parts import Parts, find_part
+from eigenoptions.samples.arrays import read_dict, read_tuple
+from eigenoptions.samples.orders import follow_rows
+from eigenoptions.samples.parts import Parts, find_part
 
 # Numbers of parts that a step may have.
 STEP_SIZES = (3, 4, 5, 6, 7)

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from eigenoptions._types import FeatureFunction, Randomness
 from eigenoptions._validation import check_int
-from eigenoptions.data import Transitions
-from eigenoptions.data.spaces import count_states, read_spaces
-from eigenoptions.envs import collect
 from eigenoptions.envs.finite import mdp_from_table
 from eigenoptions.envs.sources import count_actions, env_name, make_vector_env
 from eigenoptions.mdp import MDP
+from eigenoptions.samples import Transitions
+from eigenoptions.samples.collection import collect
+from eigenoptions.samples.spaces import count_states, read_spaces
 
 logger = logging.getLogger("eigenoptions")
 
@@ -139,7 +139,7 @@ def sample_environment(
         Number of environments that step together. None: 8, or 1 for an environment that
         is given as an object.
     max_episode_steps, rng, **collecting
-        As in `envs.collect`.
+        As in `eigenoptions.collect`.
 
     Examples
     --------

@@ -22,10 +22,10 @@ from eigenoptions._types import (
     Progress,
 )
 from eigenoptions._validation import check_float, check_int
-from eigenoptions.data import Transitions
-from eigenoptions.features import compute_features
-from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.records import Purpose
+from eigenoptions.samples import Transitions
+from eigenoptions.samples.features import compute_features
+from eigenoptions.samples.linear import LinearOptionSet
 
 logger = logging.getLogger("eigenoptions")
 
@@ -105,7 +105,7 @@ def fit(
     A walk on the numbers 0 to 9. Action 1 adds one, action 0 takes one away, and the
     purpose is to be large.
 
-    >>> from eigenoptions.features import Tiles
+    >>> from eigenoptions.samples.features import Tiles
     >>> x = np.repeat(np.arange(10.0), 2)
     >>> action = np.tile([0, 1], 10)
     >>> after = np.clip(x + 2 * action - 1, 0, 9)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from eigenoptions._types import IndexArray
-from eigenoptions.data.parts import Parts, convert_numbers
+from eigenoptions.samples.parts import Parts, convert_numbers
 
 
 def is_replay_buffer(data: Any) -> bool:

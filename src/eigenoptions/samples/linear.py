@@ -28,7 +28,6 @@ from eigenoptions._types import (
     IndexArray,
 )
 from eigenoptions._validation import Record, check_float, check_int, readonly
-from eigenoptions.features import add_batch_axis, compute_features, features_to_dict
 from eigenoptions.options.files import Arrays
 from eigenoptions.options.lookahead import Clones, Restore, Save
 from eigenoptions.options.pictures import (
@@ -45,6 +44,11 @@ from eigenoptions.options.records import (
 )
 from eigenoptions.options.solver import choose_actions
 from eigenoptions.options.tuning import Exploration
+from eigenoptions.samples.features import (
+    add_batch_axis,
+    compute_features,
+    features_to_dict,
+)
 
 # Fitted values have the rounding errors of a regression, relative to the largest entry
 # of a purpose.
@@ -140,7 +144,7 @@ class LinearOptionSet(Record, OptionSequence[LinearOption]):
 
     Examples
     --------
-    >>> from eigenoptions.features import Raw
+    >>> from eigenoptions.samples.features import Raw
     >>> purposes = [Purpose([1.0], "right"), Purpose([-1.0], "left")]
     >>> weights = [[[0.0], [-1.0]], [[1.0], [0.0]]]
     >>> options = LinearOptionSet(purposes, Raw(), 2, weights=weights)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from eigenoptions.data.parts import NAMES, Parts, convert_observations, find_part
+from eigenoptions.samples.parts import NAMES, Parts, convert_observations, find_part
 
 
 def is_episode(data: Any) -> bool:

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from eigenoptions._text import describe
 from eigenoptions._types import BoolArray, FloatArray, IndexArray
 from eigenoptions._validation import Record, readonly
-from eigenoptions.data.arrays import read_dict, read_tuple
-from eigenoptions.data.buffers import is_replay_buffer, read_buffer
-from eigenoptions.data.episodes import is_episode, read_episode
-from eigenoptions.data.frames import is_frame, read_frame
-from eigenoptions.data.minari import is_minari, read_minari
-from eigenoptions.data.parts import Parts, convert_actions, convert_parts
-from eigenoptions.data.steps import STEP_SIZES, is_step, read_steps
+from eigenoptions.samples.arrays import read_dict, read_tuple
+from eigenoptions.samples.buffers import is_replay_buffer, read_buffer
+from eigenoptions.samples.episodes import is_episode, read_episode
+from eigenoptions.samples.frames import is_frame, read_frame
+from eigenoptions.samples.minari import is_minari, read_minari
+from eigenoptions.samples.parts import Parts, convert_actions, convert_parts
+from eigenoptions.samples.steps import STEP_SIZES, is_step, read_steps
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -19,8 +19,8 @@ from scipy.sparse.linalg import eigsh
 
 from eigenoptions._types import BoolArray, FeatureFunction, FeatureMatrix, FloatArray
 from eigenoptions._validation import check_int, check_memory, check_type
-from eigenoptions.data import Transitions
-from eigenoptions.features import compute_features
+from eigenoptions.samples import Transitions
+from eigenoptions.samples.features import compute_features
 from eigenoptions.spectra.canonical import (
     compute_canonical_basis,
     find_cluster_bounds,
@@ -167,7 +167,7 @@ def incidence(transitions: Batches, features: FeatureFunction) -> csr_array:
     --------
     Every transition of a path of three states, in both directions: twice the Laplacian.
 
-    >>> from eigenoptions.features import OneHot
+    >>> from eigenoptions.samples.features import OneHot
     >>> states = np.array([0, 1, 2, 1, 1])
     >>> next_states = np.array([1, 2, 1, 0, 0])
     >>> actions = np.zeros(5, dtype=int)
@@ -208,7 +208,7 @@ def feature_spectrum(
 
     Examples
     --------
-    >>> from eigenoptions.features import Fourier
+    >>> from eigenoptions.samples.features import Fourier
     >>> x = np.linspace(0, 1, 50)[:, None]
     >>> actions = np.zeros(49, dtype=int)
     >>> terminated = np.zeros(49, dtype=bool)

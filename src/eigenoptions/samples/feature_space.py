@@ -19,7 +19,6 @@ from eigenoptions._types import (
     Progress,
 )
 from eigenoptions._validation import check_choice, check_int, check_settings
-from eigenoptions.data import ColumnReport, Transitions, check_columns
 from eigenoptions.discovery.cells import (
     has_vectors,
     tune_fitted,
@@ -31,20 +30,21 @@ from eigenoptions.discovery.from_frames import (
     solve_clusters,
     tune_on_clusters,
 )
-from eigenoptions.discovery.samples import Samples
 from eigenoptions.discovery.tables import Request
-from eigenoptions.features import (
+from eigenoptions.options import Purpose, eigenpurposes
+from eigenoptions.options.tuning import Exploration
+from eigenoptions.parallel import use_one_blas_thread
+from eigenoptions.samples import ColumnReport, Transitions, check_columns
+from eigenoptions.samples.features import (
     compute_features,
     flatten_observations,
     get_feature_map,
     make_features,
 )
-from eigenoptions.options import Purpose, eigenpurposes
-from eigenoptions.options.fitting import fit
-from eigenoptions.options.linear import LinearOptionSet
-from eigenoptions.options.tuning import Exploration
-from eigenoptions.parallel import use_one_blas_thread
-from eigenoptions.spectra.incidence import incidence_spectrum, measure_changes
+from eigenoptions.samples.fitting import fit
+from eigenoptions.samples.incidence import incidence_spectrum, measure_changes
+from eigenoptions.samples.linear import LinearOptionSet
+from eigenoptions.samples.sampling import Samples
 
 # Settings of the fit, and what decides between ways to follow a purpose in features.
 FIT_SETTINGS = ("policy", "whiten", "per_cell", "iterations", "ridge", "stop", "parts")
@@ -101,7 +101,7 @@ def discover_features(samples: Samples, request: Request) -> LinearOptionSet:
     further settings
         Those of the feature map that is given by name (`order`, `tiles`, ...), of
         `deep.learn` for trained features (its `steps` is called `training_steps`), and
-        of `options.fitting.fit`.
+        of `samples.fitting.fit`.
 
     The discount of the options' purposes is 0.99 by default, and 0.9 for trained
     features.

@@ -42,7 +42,7 @@ def find_trajectories(
 
     Two transitions belong to one trajectory if the second begins with the observation
     with which the first ends. Transitions of several environments may be interleaved,
-    as `envs.collect` returns them.
+    as `eigenoptions.collect` returns them.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from eigenoptions._types import BoolArray, FloatArray, IndexArray
-from eigenoptions.data.trajectories import Trajectories
+from eigenoptions.samples.trajectories import Trajectories
 
 
 def find_drift(

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions._types import BoolArray
-from eigenoptions.data.parts import Parts, convert_numbers
+from eigenoptions.samples.parts import Parts, convert_numbers
 
 _NAMED = "{'obs': ..., 'action': ..., 'next_obs': ...}"
 

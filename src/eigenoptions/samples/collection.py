@@ -23,7 +23,6 @@ from eigenoptions._validation import (
     make_generator,
     set_readonly,
 )
-from eigenoptions.data import Transitions
 from eigenoptions.envs.recognition import Options, StateReader
 from eigenoptions.envs.sources import (
     Source,
@@ -34,7 +33,8 @@ from eigenoptions.envs.sources import (
 )
 from eigenoptions.envs.vector import OptionsVectorWrapper
 from eigenoptions.envs.wrapper import OptionsWrapper
-from eigenoptions.features import add_batch_axis
+from eigenoptions.samples import Transitions
+from eigenoptions.samples.features import add_batch_axis
 
 # Spaces whose batches of observations are not arrays.
 _NOT_ARRAYS = (spaces.Dict, spaces.Tuple, spaces.Text, spaces.Graph, spaces.Sequence)

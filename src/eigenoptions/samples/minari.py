@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from eigenoptions.data.episodes import read_episode
-from eigenoptions.data.parts import Parts
+from eigenoptions.samples.episodes import read_episode
+from eigenoptions.samples.parts import Parts
 
 
 def is_minari(data: Any) -> bool:

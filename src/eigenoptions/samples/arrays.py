@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from eigenoptions.data.episodes import pair_observations
-from eigenoptions.data.orders import order_five_parts, order_four_parts
-from eigenoptions.data.parts import (
+from eigenoptions.samples.episodes import pair_observations
+from eigenoptions.samples.orders import order_five_parts, order_four_parts
+from eigenoptions.samples.parts import (
     NAMES,
     Parts,
     convert_numbers,

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from eigenoptions.data.arrays import read_dict
-from eigenoptions.data.parts import NAMES, Parts
+from eigenoptions.samples.arrays import read_dict
+from eigenoptions.samples.parts import NAMES, Parts
 
 # What comes before the names of the columns of an observation, and of the next one.
 _PREFIXES = (
