@@ -437,19 +437,26 @@ def test_rng_may_be_a_generator_or_a_seed_sequence():
     assert child.n_children_spawned == 0
 
 
-@pytest.mark.parametrize("confidence", [0.5, 0.95])
-def test_band_is_the_interval_of_wilson(confidence):
-    from scipy.stats import binomtest
-
-    returns = np.tril(np.ones((7, 7)))
+@pytest.mark.parametrize(("confidence", "z"), [(0.5, 0.6744898), (0.95, 1.9599640)])
+def test_band_is_the_interval_of_wilson(confidence, z):
+    """Its ends are z standard deviations of their own from the mean."""
+    returns = np.tril(np.ones((7, 8)))
     record = LearningRecord(returns, returns, returns, returns, np.zeros((7, 2, 1)))
     low, high = record.band(confidence=confidence)
 
-    for episode, n_successes in enumerate(range(7, 0, -1)):
-        test = binomtest(n_successes, 7)
-        exact = test.proportion_ci(confidence, method="wilson")
-        assert low[episode] == pytest.approx(exact.low, rel=1e-9)
-        assert high[episode] == pytest.approx(exact.high, rel=1e-9)
+    # From success in all runs to success in none.
+    mean = np.arange(7, -1, -1) / 7
+    np.testing.assert_allclose(record.mean(), mean)
+    for end in (low, high):
+        deviation = np.sqrt(end * (1 - end) / 7)
+        is_inside = (end > 0) & (end < 1)
+        distance = np.abs(end - mean)
+        expected = z * deviation[is_inside]
+        np.testing.assert_allclose(distance[is_inside], expected, rtol=1e-6)
+    assert (low <= mean).all()
+    assert (mean <= high).all()
+    assert low[-1] == 0
+    assert high[0] == 1
 
 
 def test_record_is_read_only_and_remembers_its_settings(four_rooms):

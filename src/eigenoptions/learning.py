@@ -133,23 +133,17 @@ class LearningRecord(Record):
         low, high : (episodes,) arrays
             Lower and upper end of the interval.
         """
-        from scipy.stats import norm
+        from scipy.stats import binomtest
 
         check_choice("table", table, ("returns", "learning_returns"))
         confidence = check_float("confidence", confidence, above=0, below=1)
 
-        mean = self.mean(table)
-        n = len(self.returns)
-        z = float(norm.interval(confidence)[1])
-
-        scale = 1 + z * z / n
-        centre = (mean + z * z / (2 * n)) / scale
-        spread = np.sqrt(mean * (1 - mean) / n + z * z / (4 * n * n))
-        half_width = z / scale * spread
-
-        # Rounding must not push the band past what it surrounds.
-        low = np.clip(centre - half_width, 0.0, mean)
-        high = np.clip(centre + half_width, mean, 1.0)
+        n_runs = len(self.returns)
+        intervals = []
+        for n_successes in getattr(self, table).sum(axis=0):
+            test = binomtest(int(n_successes), n_runs)
+            intervals.append(test.proportion_ci(confidence, method="wilson"))
+        low, high = np.transpose(intervals)
         return low, high
 
     def __repr__(self) -> str:

@@ -95,8 +95,7 @@ def _merge_actions(mdp: MDP) -> csr_array:
 def remove_loops(W: csr_array) -> csr_array:
     """Weights without entries on the diagonal, sorted."""
     W = csr_array(W)
-    row = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
-    W.data[row == W.indices] = 0.0
+    W.setdiag(0.0)
     W.eliminate_zeros()
     W.sort_indices()
     return W
