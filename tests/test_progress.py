@@ -78,7 +78,8 @@ def test_progress_is_a_function_a_bar_or_nothing(
 
     screen = io.StringIO()
 
-    def make_display() -> Progress:
+    def make_display(console: Console | None) -> Progress:
+        assert console is None
         console = Console(file=screen, force_terminal=True, width=80)
         return Progress("{task.description}", console=console)
 
@@ -104,7 +105,7 @@ def test_every_public_function_with_progress_takes_the_same() -> None:
 def test_quick_work_shows_no_bar_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_progress, "_has_spectators", lambda: True)
 
-    def make_display() -> Progress:
+    def make_display(console: Console | None) -> Progress:
         raise AssertionError("a bar was shown")
 
     monkeypatch.setattr(_progress, "_make_display", make_display)

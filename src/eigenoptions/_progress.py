@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 from eigenoptions._types import Progress
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress as RichProgress
 
 P = ParamSpec("P")
@@ -28,6 +29,9 @@ R = TypeVar("R")
 
 # What users may give as `progress`.
 ProgressArgument: TypeAlias = Progress | bool | None
+
+# Seconds between two changes of a bar, which the eye takes for continuous.
+_INTERVAL = 0.1
 
 
 def check_progress(progress: ProgressArgument) -> Progress | None:
@@ -71,7 +75,7 @@ def shows_progress(function: Callable[P, R]) -> Callable[P, R]:
 
         if wanted is None or wanted is True:
             # Nobody asked for a bar by default: quick work shows none.
-            bar = _Bar(_find_name(function), delay=0.0 if wanted else 2.0)
+            bar = Bar(_find_name(function), delay=0.0 if wanted else 2.0)
             kwargs["progress"] = bar.update
             try:
                 return function(*args, **kwargs)
@@ -112,7 +116,7 @@ def is_main_process() -> bool:
     return processes is None or processes.current_process().name == "MainProcess"
 
 
-class _Bar:
+class Bar:
     """A bar on standard error, or in a notebook.
 
     Parameters
@@ -121,15 +125,23 @@ class _Bar:
         What is going on.
     delay : float
         Seconds before it appears: quick work shows nothing.
-    interval : float, default=0.1
-        Seconds between two changes.
+    console : rich.console.Console, default=None
+        Where it is drawn. None: a new console of standard error.
     """
 
-    def __init__(self, text: str, delay: float, interval: float = 0.1) -> None:
+    def __init__(self, text: str, delay: float, console: Console | None = None) -> None:
         self._text = text
-        self._interval = interval
+        self._console = console
         self._next_change = time.monotonic() + delay
         self._display: RichProgress | None = None
+
+    def begin(self, text: str) -> None:
+        """Begin another task, which has made no progress yet."""
+        self._text = text
+        if self._display is None and time.monotonic() < self._next_change:
+            return
+        display = self._open()
+        display.reset(display.task_ids[0], description=text, total=None)
 
     def update(self, done: int, total: int) -> None:
         """Show how much is done, at the first call after the delay and from then on."""
@@ -137,33 +149,38 @@ class _Bar:
         is_last = self._display is not None and done >= total
         if now < self._next_change and not is_last:
             return
-        self._next_change = now + self._interval
-
-        if self._display is None:
-            self._display = _make_display()
-            self._display.start()
-            self._display.add_task(self._text, total=None)
-        task = self._display.task_ids[0]
-        self._display.update(task, completed=done, total=total)
+        self._next_change = now + _INTERVAL
+        display = self._open()
+        display.update(display.task_ids[0], completed=done, total=total)
 
     def close(self) -> None:
         """Remove the bar."""
         if self._display is not None:
             self._display.stop()
 
+    def _open(self) -> RichProgress:
+        """Return the display, which appears now if it has not."""
+        if self._display is None:
+            self._display = _make_display(self._console)
+            self._display.start()
+            self._display.add_task(self._text, total=None)
+        return self._display
 
-def _make_display() -> RichProgress:
+
+def _make_display(console: Console | None) -> RichProgress:
     """A display of one bar, with the time that is left."""
     # Imported here: ``import eigenoptions`` is light, and most work is quick.
     from rich.console import Console
     from rich.progress import BarColumn, TaskProgressColumn, TimeRemainingColumn
     from rich.progress import Progress as RichProgress
 
+    if console is None:
+        console = Console(stderr=True)
     return RichProgress(
         "{task.description}",
         BarColumn(bar_width=30),
         TaskProgressColumn(),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=console,
         transient=True,
     )

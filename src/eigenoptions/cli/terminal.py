@@ -10,16 +10,17 @@ import json
 import logging
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import cache
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eigenoptions._progress import Bar
 from eigenoptions._text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
-    from rich.progress import Progress, TaskID
     from rich.text import Text
 
 
@@ -152,24 +153,8 @@ class _NoteHandler(logging.Handler):
         print_line(f"note: {note}", "yellow", get_error_console())
 
 
-class ProgressBar:
-    """A bar on standard error; see `show_progress`."""
-
-    def __init__(self, progress: Progress, task: TaskID) -> None:
-        self._progress = progress
-        self._task = task
-
-    def begin(self, text: str) -> None:
-        """Begin a new task, which has made no progress yet."""
-        self._progress.reset(self._task, description=text, total=None)
-
-    def update(self, done: int, total: int) -> None:
-        """Show how much of the task is done."""
-        self._progress.update(self._task, completed=done, total=total)
-
-
 @contextmanager
-def show_progress(text: str) -> Iterator[ProgressBar]:
+def show_progress(text: str) -> Iterator[Bar]:
     """Show a progress bar while a block runs, if standard error is a terminal.
 
     Parameters
@@ -179,26 +164,16 @@ def show_progress(text: str) -> Iterator[ProgressBar]:
 
     Yields
     ------
-    ProgressBar
+    Bar
         Its `update` is a function that the library accepts as ``progress``.
     """
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TimeElapsedColumn
-
     console = get_error_console()
-    progress = Progress(
-        SpinnerColumn(),
-        "{task.description}",
-        BarColumn(bar_width=20),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
-    # Some versions of rich end with an empty line, also what they do not show.
-    context = progress if console.is_terminal else nullcontext()
-    with context:
-        task = progress.add_task(text, total=None)
-        yield ProgressBar(progress, task)
+    bar = Bar(text, delay=0.0 if console.is_terminal else inf, console=console)
+    bar.begin(text)
+    try:
+        yield bar
+    finally:
+        bar.close()
 
 
 def play(frames: Iterable[RenderableType], seconds_per_frame: float) -> None:

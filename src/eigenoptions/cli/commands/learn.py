@@ -6,6 +6,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import Any
 
 import eigenoptions as eo
+from eigenoptions._progress import Bar
 from eigenoptions._text import draw_spark
 from eigenoptions.cli.arguments import (
     add_chance_arguments,
@@ -18,7 +19,6 @@ from eigenoptions.cli.listing import count_options, get_settings, name_state
 from eigenoptions.cli.sources import choose_chances, discover_options, read_maze
 from eigenoptions.cli.suggestions import repeat_flags
 from eigenoptions.cli.terminal import (
-    ProgressBar,
     print_files,
     print_json,
     print_next,
@@ -182,7 +182,7 @@ def _learn(
     options: eo.OptionSet | None,
     count: int,
     arguments: Namespace,
-    bar: ProgressBar,
+    bar: Bar,
 ) -> eo.LearningRecord:
     """Learn with the first `count` options."""
     task = f"learning with {_name_agent(count)}"
