@@ -217,6 +217,7 @@ def _rank_columns(values: FloatArray) -> FloatArray:
         rounded = entries
         if largest > 0:
             rounded = np.round(entries / largest, 9)
+        # As SciPy's `rankdata`, without the third of a second that its package loads.
         _, number, count = np.unique(rounded, return_inverse=True, return_counts=True)
         mean_rank = np.cumsum(count) - (count - 1) / 2
         ranks[:, column] = mean_rank[number]
