@@ -20,6 +20,7 @@ from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.env_checker import check_env
 from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import DummyVecEnv
 
 import eigenoptions as eo
 from eigenoptions.agents.sb3 import (
@@ -32,6 +33,7 @@ from eigenoptions.agents.sb3 import (
     prefer_actions,
 )
 from eigenoptions.envs import MazeEnv, OptionsWrapper
+from eigenoptions.envs.spaces import OptionsSpace
 from eigenoptions.envs.wrapper import PrimitiveStep
 from tests import reference
 from tests.tables import make_options
@@ -445,6 +447,69 @@ def test_dqn_explores_by_the_action_space() -> None:
         assert 0.05 < share < 0.35
 
 
+@pytest.mark.parametrize("n_envs", [1, 3])
+@pytest.mark.parametrize("learning_starts", [0, 10_000])
+def test_random_decisions_are_as_many_as_asked_for_and_available(
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    n_envs: int,
+    learning_starts: int,
+) -> None:
+    """Also where each environment is in another state, with other options."""
+    mdp, options = make_corridor()
+    n_samples = 0
+    sample = OptionsSpace.sample
+
+    def count_samples(space: OptionsSpace, *args: Any) -> Any:
+        nonlocal n_samples
+        n_samples += 1
+        return sample(space, *args)
+
+    def make() -> OptionsWrapper:
+        return OptionsWrapper(MazeEnv(mdp), options, gamma=GAMMA, option_chance=0.3)
+
+    monkeypatch.setattr(OptionsSpace, "sample", count_samples)
+    settings = {
+        "gamma": GAMMA,
+        "seed": 0,
+        "learning_starts": learning_starts,
+        "exploration_initial_eps": 0.2,
+        "exploration_final_eps": 0.2,
+        "train_freq": 100,
+        "gradient_steps": 0,
+        "policy_kwargs": {"net_arch": []},
+    }
+    agent = OptionsDQN("MlpPolicy", DummyVecEnv([make] * n_envs), **settings)
+    # Greedy choices are options, which are not available everywhere.
+    set_values(agent.q_net, np.tile([0.0, 0, 0, 0, 1, 2], (6, 1)))
+    infos: list[dict[str, Any]] = []
+
+    def watch(variables: dict[str, Any], _: Any) -> bool:
+        infos.extend(variables["infos"])
+        return True
+
+    agent.learn(3000, callback=watch)
+    share = n_samples / len(infos)
+    expected = 1.0 if learning_starts else 0.2
+    assert abs(share - expected) < 5 * np.sqrt(expected * (1 - expected) / 3000) + 1e-9
+    assert not any("unavailable" in info for info in infos)
+    assert "OptionsDQN" not in caplog.text
+
+
+def test_stock_dqn_with_several_environments_is_told_of_masks(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    mdp, options = make_corridor()
+
+    def make() -> OptionsWrapper:
+        return OptionsWrapper(MazeEnv(mdp), options, gamma=GAMMA, option_chance=0.5)
+
+    settings = {"gamma": GAMMA, "seed": 0, "replay_buffer_class": SMDPReplayBuffer}
+    agent = DQN("MlpPolicy", DummyVecEnv([make] * 3), **settings)
+    agent.learn(300)
+    assert caplog.text.count("OptionsDQN uses the mask of each") == 1
+
+
 @pytest.mark.parametrize("kind", [PPO, TRPO, MaskablePPO])
 def test_prefer_actions_sets_the_initial_probability(kind: Any) -> None:
     mdp, options = make_corridor()
@@ -500,6 +565,8 @@ def test_missing_parts_raise() -> None:
     )
     with pytest.raises(ValueError, match="OptionsWrapper"):
         unwrapped.learn(8)
+    with pytest.raises(ValueError, match="OptionsWrapper"):
+        OptionsDQN("MlpPolicy", MazeEnv(make_fork()))
     with pytest.raises(ValueError, match="q_net"):
         prefer_actions(QRDQN("MlpPolicy", make_fork_env(), gamma=GAMMA))
     with pytest.raises(ValueError, match="n_steps"):
@@ -545,7 +612,9 @@ def test_replay_buffer_refuses_steps_that_it_cannot_store(
 def test_steps_inside_options_are_stored_with_the_channels_first() -> None:
     """As SB3 stores the images of decisions."""
     image_space = gym.spaces.Box(0, 255, (3, 7, 5), np.uint8)
-    buffer = SMDPReplayBuffer(10, image_space, Discrete(3), device="cpu")
+    choices = OptionsSpace(2, 1)
+    choices.step_space = gym.spaces.Box(0, 255, (7, 5, 3), np.uint8)
+    buffer = SMDPReplayBuffer(10, image_space, choices, device="cpu")
     view = np.arange(105, dtype=np.uint8).reshape(7, 5, 3)
     moved = view.transpose(2, 0, 1)[None]
     step = PrimitiveStep(

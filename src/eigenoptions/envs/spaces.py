@@ -123,6 +123,8 @@ class OptionsSpace(OptionSamples, Discrete):
     # The discount per primitive step of an environment whose decisions take several;
     # adapters compare it with that of their agents. None where they take one.
     gamma: float | None = None
+    # What the wrapper observes; an agent may see it changed by wrappers around.
+    step_space: Space[Any] | None = None
 
     def __init__(
         self,

@@ -208,6 +208,7 @@ class OptionsWrapper(
             )
         else:
             self._space.gamma = self.gamma
+            self._space.step_space = env.observation_space
 
         # The mask of each state of a table. The last row is that of states that the
         # options do not know, whose number is -1.

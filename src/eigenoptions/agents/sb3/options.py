@@ -72,9 +72,7 @@ class OptionsDQN(DQN):
 
     def _setup_model(self) -> None:
         super()._setup_model()
-        check_discounts(self)
-        if hasattr(self.action_space, "n_primitive"):
-            prefer_actions(self)
+        prefer_actions(self)
 
     def learn(
         self,
@@ -158,24 +156,48 @@ class OptionsDQN(DQN):
             Which choices are allowed. None: those of the agent's environment for its
             current observation, and all for other observations.
         """
-        # SB3 seeds NumPy's global generator.
-        if not deterministic and np.random.rand() < self.exploration_rate:  # noqa: NPY002
-            return super().predict(
-                observation, state, episode_start, deterministic=False
-            )
-
         is_current = self.env is not None and observation is self._last_obs
-        if action_masks is None and self.env is not None and is_current:
-            action_masks = np.stack(self.env.env_method("action_masks"))
-        if action_masks is None:
-            return self.policy.predict(observation, state, episode_start, deterministic)
+        if action_masks is None and is_current:
+            action_masks = self._find_masks()
 
         tensor, is_batch = self.policy.obs_to_tensor(observation)
         with torch.no_grad():
             values = self.q_net(tensor).cpu().numpy()
-        is_allowed = np.asarray(action_masks, dtype=np.bool_).reshape(values.shape)
-        best = np.where(is_allowed, values, -np.inf).argmax(axis=1)
-        return (best if is_batch else best[0]), state
+        is_allowed = np.ones(values.shape, dtype=np.bool_)
+        if action_masks is not None:
+            is_allowed = np.asarray(action_masks, dtype=np.bool_).reshape(values.shape)
+        choices = np.where(is_allowed, values, -np.inf).argmax(axis=1)
+
+        if not deterministic:
+            # SB3 seeds NumPy's global generator.
+            draws = np.random.random(len(choices))  # noqa: NPY002
+            explores = draws < self.exploration_rate
+            choices[explores] = self._sample_choices(is_allowed[explores])
+        return (choices if is_batch else choices[0]), state
+
+    def _sample_action(
+        self, learning_starts: int, action_noise: Any = None, n_envs: int = 1
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the choices of a step, twice as SB3 expects; sampled at first."""
+        if self.num_timesteps >= learning_starts:
+            return super()._sample_action(learning_starts, action_noise, n_envs)
+        choices = self._sample_choices(self._find_masks())
+        return choices, choices
+
+    def _find_masks(self) -> NDArray[np.bool_]:
+        """Return what is available now, one row per environment."""
+        assert self.env is not None
+        return np.stack(self.env.env_method("action_masks"))
+
+    def _sample_choices(self, is_allowed: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return a random choice for each row of masks.
+
+        SB3 has one action space, which knows only what the first environment allows.
+        """
+        samples = []
+        for mask in is_allowed:
+            samples.append(self.action_space.sample(mask.astype(np.int8)))
+        return np.array(samples, dtype=np.int64)
 
 
 def _list_callbacks(callback: MaybeCallback) -> list[BaseCallback]:
