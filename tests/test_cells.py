@@ -13,15 +13,16 @@ import numpy as np
 import pytest
 
 import eigenoptions as eo
-from eigenoptions.discovery.cells import borrow_steps, choose_cell_size
 from eigenoptions.options import TERMINATE, Purpose, eigenpurposes
 from eigenoptions.options.execution import Promise
 from eigenoptions.plots.paths import RecordedSteps
 from eigenoptions.samples import Transitions
 from eigenoptions.samples.collection import run_options
-from eigenoptions.samples.features import Cells, Fourier, Tiles
+from eigenoptions.samples.features import Fourier, Tiles
 from eigenoptions.samples.fitting import fit
 from eigenoptions.samples.incidence import feature_spectrum
+from eigenoptions.vectors.cell_map import Cells
+from eigenoptions.vectors.from_vectors import borrow_steps, choose_cell_size
 from tests.halls import TurningRobot
 from tests.test_machines import supported_core_types
 
@@ -87,9 +88,13 @@ def test_a_battery_is_named_with_its_remedy(caplog):
 
 def test_policies_of_cells_are_those_of_the_solved_table():
     """The rule that chooses actions of observations is that of `solve`."""
-    from eigenoptions.discovery.cells import act_on_cells, make_cells, tune_on_cells
     from eigenoptions.samples import check_columns
     from eigenoptions.samples.sampling import read_samples
+    from eigenoptions.vectors.from_vectors import (
+        act_on_cells,
+        make_cells,
+        tune_on_cells,
+    )
 
     samples = read_samples(LOG, n_actions=4)
     cells, mdp = make_cells(samples, check_columns(LOG, [0, 1]))
@@ -141,9 +146,9 @@ def test_a_few_steps_are_named_as_such(caplog):
 
 def test_no_move_of_the_table_leads_through_a_wall():
     """A borrowed step that would lead into it stays."""
-    from eigenoptions.discovery.cells import make_cells
     from eigenoptions.samples import check_columns
     from eigenoptions.samples.sampling import read_samples
+    from eigenoptions.vectors.from_vectors import make_cells
 
     samples = read_samples(LOG, n_actions=4)
     cells, mdp = make_cells(samples, check_columns(LOG, [0, 1]))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import eigenoptions as eo
-from eigenoptions.planner.coordinates import _is_angle
-from eigenoptions.planner.courses import Course
+from eigenoptions.vectors.coordinates import _is_angle
+from eigenoptions.vectors.courses import Course
 from reproduction.potentials import COMPARED
 
 

@@ -7,9 +7,9 @@ import pytest
 from gymnasium.spaces import Discrete
 
 import eigenoptions as eo
-from eigenoptions.planner.displacement import find_directions
-from eigenoptions.planner.grid import Grid
-from eigenoptions.planner.moves import (
+from eigenoptions.vectors.displacement import find_directions
+from eigenoptions.vectors.grid import Grid
+from eigenoptions.vectors.moves import (
     _share_jumps,
     _sort_steps,
     _Steps,

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 import eigenoptions as eo
 from eigenoptions._ties import find_first_maximum
-from eigenoptions.planner import planner as planner_module
-from eigenoptions.planner.courses import Course, find_most_likely, rank
-from eigenoptions.samples.features import Cells, Raw
+from eigenoptions.samples.features import Raw
+from eigenoptions.vectors import planner as planner_module
+from eigenoptions.vectors.cell_map import Cells
+from eigenoptions.vectors.courses import Course, find_most_likely, rank
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=8), st.integers(0, 2**32))

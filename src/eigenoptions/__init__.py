@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from eigenoptions.options import eigenpurposes as eigenpurposes
     from eigenoptions.options.solver import solve as solve
     from eigenoptions.options.storage import load_options as load_options
-    from eigenoptions.planner import Planner as Planner
     from eigenoptions.samples import Transitions as Transitions
     from eigenoptions.samples import check_columns as check_columns
     from eigenoptions.samples.collection import collect as collect
@@ -64,6 +63,7 @@ if TYPE_CHECKING:
     from eigenoptions.spectra import Spectrum as Spectrum
     from eigenoptions.spectra import laplacian as laplacian
     from eigenoptions.spectra import spectrum as spectrum
+    from eigenoptions.vectors import Planner as Planner
 
 # Public names by the module that holds them.
 _NAMES = {
@@ -86,7 +86,7 @@ _NAMES = {
         "diffusion_time diffusion_curve hitting_times best_option_chance "
         "diffusion_estimate"
     ),
-    "planner": "Planner",
+    "vectors": "Planner",
     "learning": "q_learning LearningRecord",
 }
 _OWNERS = {name: module for module, names in _NAMES.items() for name in names.split()}
@@ -139,6 +139,7 @@ sys.modules[__name__].__class__ = _Root
 discovery_methods.announce_folder("eigenoptions.discovery.methods")
 environment_checks.announce("dynamics", "eigenoptions.envs:check_dynamics")
 feature_maps.announce_folder("eigenoptions.samples.features")
+feature_maps.announce("cells", "eigenoptions.vectors.cell_map:Cells")
 feature_maps.announce("clusters", "eigenoptions.deep:Clusters")
 feature_maps.announce("deep", "eigenoptions.deep:Encoder")
 feature_maps.announce("ram", "eigenoptions.atari:Ram")

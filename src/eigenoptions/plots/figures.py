@@ -33,9 +33,9 @@ from eigenoptions.plots.observed import draw_points, draw_strips
 from eigenoptions.plots.paths import draw_paths
 from eigenoptions.plots.style import STYLE, make_line_style
 from eigenoptions.samples import Transitions
-from eigenoptions.samples.features import Cells
 from eigenoptions.samples.linear import LinearOptionSet
 from eigenoptions.spectra import Spectrum
+from eigenoptions.vectors.cell_map import Cells
 
 # Most eigenvectors of a figure.
 _MAX_EIGENVECTORS = 8

@@ -11,8 +11,8 @@ from matplotlib.colors import Colormap
 from numpy.typing import ArrayLike
 
 from eigenoptions._colors import INK, RED
-from eigenoptions.planner import Planner
 from eigenoptions.plots.style import read_colormap
+from eigenoptions.vectors import Planner
 
 
 def draw_plan(

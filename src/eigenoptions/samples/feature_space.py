@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,17 +19,6 @@ from eigenoptions._types import (
     Progress,
 )
 from eigenoptions._validation import check_choice, check_int, check_settings
-from eigenoptions.discovery.cells import (
-    has_vectors,
-    tune_fitted,
-    tune_on_places,
-)
-from eigenoptions.discovery.from_frames import (
-    Learned,
-    learn_purposes,
-    solve_clusters,
-    tune_on_clusters,
-)
 from eigenoptions.discovery.tables import Request
 from eigenoptions.options import Purpose, eigenpurposes
 from eigenoptions.options.tuning import Exploration
@@ -45,6 +34,10 @@ from eigenoptions.samples.fitting import fit
 from eigenoptions.samples.incidence import incidence_spectrum, measure_changes
 from eigenoptions.samples.linear import LinearOptionSet
 from eigenoptions.samples.sampling import Samples
+from eigenoptions.vectors.from_vectors import has_vectors, tune_fitted, tune_on_places
+
+if TYPE_CHECKING:
+    from eigenoptions.deep.from_frames import Learned
 
 # Settings of the fit, and what decides between ways to follow a purpose in features.
 FIT_SETTINGS = ("policy", "whiten", "per_cell", "iterations", "ridge", "stop", "parts")
@@ -119,6 +112,9 @@ def _discover(samples: Samples, request: Request) -> LinearOptionSet:
 
     learned = None
     if settings.is_trained:
+        # Imported here, because it loads torch.
+        from eigenoptions.deep.from_frames import learn_purposes, solve_clusters
+
         learned = learn_purposes(
             samples, request, settings.signs, settings.of_map, settings.report
         )
@@ -152,6 +148,8 @@ def _discover(samples: Samples, request: Request) -> LinearOptionSet:
 
     exploration: Exploration | None
     if learned is not None:
+        from eigenoptions.deep.from_frames import tune_on_clusters
+
         # Values on trained features are never exact: an option whose potential no
         # longer rises could run for ever.
         options = options.with_termination(patience=8)

@@ -13,7 +13,6 @@ import numpy as np
 from scipy.sparse import issparse
 
 from eigenoptions._types import IndexArray
-from eigenoptions.discovery.cells import discover_cells, has_vectors
 from eigenoptions.discovery.method import NoOptionsError
 from eigenoptions.discovery.tables import Request, discover_table
 from eigenoptions.mdp import MDP, graph
@@ -22,6 +21,7 @@ from eigenoptions.samples import Transitions
 from eigenoptions.samples.feature_space import FIT_SETTINGS, discover_features
 from eigenoptions.samples.linear import LinearOptionSet
 from eigenoptions.samples.sampling import Samples
+from eigenoptions.vectors.from_vectors import discover_cells, has_vectors
 
 
 def discover_samples(samples: Samples, request: Request) -> OptionSet | LinearOptionSet:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from eigenoptions.samples.features.bits import Bits
 from eigenoptions.samples.features.bounded import BoundedMap
 from eigenoptions.samples.features.bounds import find_bounds
-from eigenoptions.samples.features.cells import Cells
 from eigenoptions.samples.features.computing import compute_features
 from eigenoptions.samples.features.feature_map import (
     FeatureMap,
@@ -45,5 +44,4 @@ __all__ = [
     "Raw",
     "Fourier",
     "Tiles",
-    "Cells",
 ]

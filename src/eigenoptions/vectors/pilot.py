@@ -14,10 +14,10 @@ from eigenoptions.mdp import MDP
 from eigenoptions.options import TERMINATE
 from eigenoptions.options.purposes import make_goal_purposes
 from eigenoptions.options.solver import choose_actions, solve
-from eigenoptions.planner.cells import Cells
-from eigenoptions.planner.courses import Course, rank
-from eigenoptions.planner.displacement import Displacement
-from eigenoptions.planner.potentials import Potentials
+from eigenoptions.vectors.cells import Cells
+from eigenoptions.vectors.courses import Course, rank
+from eigenoptions.vectors.displacement import Displacement
+from eigenoptions.vectors.potentials import Potentials
 
 
 class Pilot:

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from eigenoptions._types import BoolArray, FloatArray
-from eigenoptions.planner.grid import Grid
+from eigenoptions.vectors.grid import Grid
 
 
 class Failures:

@@ -24,19 +24,15 @@ from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Option, OptionSet, eigenpurposes
 from eigenoptions.options.purposes import make_goal_purposes
 from eigenoptions.options.solver import solve
-from eigenoptions.planner.cells import Cells, make_cells
-from eigenoptions.planner.courses import find_most_likely
-from eigenoptions.planner.displacement import Fit
-from eigenoptions.planner.journey import Journey
-from eigenoptions.planner.pilot import Pilot
-from eigenoptions.planner.places import Place
-from eigenoptions.planner.potentials import (
-    POTENTIALS,
-    PotentialFunction,
-    Potentials,
-)
 from eigenoptions.samples import Transitions
 from eigenoptions.spectra import spectrum
+from eigenoptions.vectors.cells import Cells, make_cells
+from eigenoptions.vectors.courses import find_most_likely
+from eigenoptions.vectors.displacement import Fit
+from eigenoptions.vectors.journey import Journey
+from eigenoptions.vectors.pilot import Pilot
+from eigenoptions.vectors.places import Place
+from eigenoptions.vectors.potentials import POTENTIALS, PotentialFunction, Potentials
 
 __all__ = ["Planner"]
 

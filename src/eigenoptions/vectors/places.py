@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from eigenoptions.options import TERMINATE
-from eigenoptions.planner.pilot import Pilot
+from eigenoptions.vectors.pilot import Pilot
 
 
 class Place:

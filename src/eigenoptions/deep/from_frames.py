@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from eigenoptions._types import FloatArray, IndexArray
-from eigenoptions.discovery.cells import act_on_cells
 from eigenoptions.discovery.tables import Request
 from eigenoptions.mdp import MDP
 from eigenoptions.options import TERMINATE, OptionSet, Purpose, eigenpurposes
@@ -22,6 +21,7 @@ from eigenoptions.options.tuning import Exploration, tune_exploration
 from eigenoptions.samples import ColumnReport
 from eigenoptions.samples.linear import LinearOptionSet
 from eigenoptions.samples.sampling import Samples
+from eigenoptions.vectors.from_vectors import act_on_cells
 
 if TYPE_CHECKING:
     from eigenoptions.deep import Dataset, LearnedSpectrum

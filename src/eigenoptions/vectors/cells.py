@@ -20,8 +20,10 @@ from eigenoptions._text import count_noun
 from eigenoptions._types import BoolArray, FloatArray, IndexArray, Progress
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp.chains import uniform_walk
-from eigenoptions.planner.coordinates import Coordinates
-from eigenoptions.planner.displacement import (
+from eigenoptions.samples import ColumnReport, Transitions, check_columns
+from eigenoptions.samples.spaces import read_spaces
+from eigenoptions.vectors.coordinates import Coordinates
+from eigenoptions.vectors.displacement import (
     ActionEffects,
     Displacement,
     Fit,
@@ -30,16 +32,14 @@ from eigenoptions.planner.displacement import (
     measure_progress,
     measure_step,
 )
-from eigenoptions.planner.failures import Failures
-from eigenoptions.planner.grid import Grid, check_vectors, mean_rows
-from eigenoptions.planner.moves import count_actions, count_moves
-from eigenoptions.planner.sizes import (
+from eigenoptions.vectors.failures import Failures
+from eigenoptions.vectors.grid import Grid, check_vectors, mean_rows
+from eigenoptions.vectors.moves import count_actions, count_moves
+from eigenoptions.vectors.sizes import (
     Outcomes,
     choose_common_multiple,
     choose_multiples,
 )
-from eigenoptions.samples import ColumnReport, Transitions, check_columns
-from eigenoptions.samples.spaces import read_spaces
 
 # Numbers of actions above it are names, or come from a broken log: each of them would
 # have a model of its own.

@@ -17,8 +17,8 @@ from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._types import BoolArray, FloatArray, IndexArray
 from eigenoptions.mdp import MDP
-from eigenoptions.planner.displacement import ActionEffects
-from eigenoptions.planner.grid import Grid, mean_rows
+from eigenoptions.vectors.displacement import ActionEffects
+from eigenoptions.vectors.grid import Grid, mean_rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 
 from eigenoptions._types import FloatArray
 from eigenoptions.options import TERMINATE
-from eigenoptions.planner.pilot import Pilot
+from eigenoptions.vectors.pilot import Pilot
 
 
 class BlockedMove(NamedTuple):

@@ -2,7 +2,7 @@
 
 Vectors are sorted into the cells of a grid. Each cell is a state of a table, so options
 are those of a table, computed and not fitted. They act on observations: the cell is a
-feature of them (`samples.features.Cells`).
+feature of them (`vectors.cell_map.Cells`).
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from eigenoptions.discovery.tables import Request, discover_table
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import TERMINATE, OptionSet
 from eigenoptions.options.tuning import Exploration, tune_exploration
-from eigenoptions.planner.grid import Grid
-from eigenoptions.planner.sizes import number_cells
 from eigenoptions.samples import Transitions, check_columns
 from eigenoptions.samples.columns import ColumnReport
-from eigenoptions.samples.features import Cells, FeatureMap, flatten_observations
+from eigenoptions.samples.features import FeatureMap, flatten_observations
 from eigenoptions.samples.linear import LinearOptionSet
 from eigenoptions.samples.sampling import Samples
+from eigenoptions.vectors.cell_map import Cells
+from eigenoptions.vectors.grid import Grid
+from eigenoptions.vectors.sizes import number_cells
 
 logger = logging.getLogger("eigenoptions")
 
