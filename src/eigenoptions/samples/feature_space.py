@@ -112,7 +112,7 @@ def _discover(samples: Samples, request: Request) -> LinearOptionSet:
 
     learned = None
     if settings.is_trained:
-        # Imported here, because it loads torch.
+        # Imported here: other features need nothing of it.
         from eigenoptions.deep.from_frames import learn_purposes, solve_clusters
 
         learned = learn_purposes(
