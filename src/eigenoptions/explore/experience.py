@@ -3,15 +3,14 @@
 `Experience` holds the table that grows, the key and one observation of each state, and
 all steps. A `Walker` is one agent in it: it follows an episode, adds what happens to
 the experience, and chooses the next action to the unknown. `Explorer` has one walker, a
-vector of environments has several in one experience.
+vector of environments has several in one experience (`walkers`).
 """
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -134,7 +133,6 @@ class Experience:
         self.promise = promise
         self.max_states = max_states
         self.patience = patience
-        self._forget()
 
         # One row per step, in the numbers of the table.
         self._state = GrowingArray(np.int64)
@@ -144,28 +142,8 @@ class Experience:
         self._terminated = GrowingArray(np.bool_)
         self._truncated = GrowingArray(np.bool_)
         self._is_first = GrowingArray(np.bool_)
-        self._columns = (
-            self._state,
-            self._action,
-            self._next_state,
-            self._reward,
-            self._terminated,
-            self._truncated,
-            self._is_first,
-        )
         self.n_steps = 0
-        # Whether an interrupt came in the middle of a change.
-        self.is_torn = False
 
-    @contextmanager
-    def changing(self) -> Iterator[None]:
-        """Mark what is done inside as a change, which an interrupt may tear."""
-        self.is_torn = True
-        yield
-        self.is_torn = False
-
-    def _forget(self) -> None:
-        """Begin without states, and with all that is derived from steps."""
         self.table = GrowingTable(self.about.n_actions, max_states=self.max_states)
         self.numbers: dict[Hashable, int] = {}
         self.observations: list[Any] = []
@@ -177,8 +155,9 @@ class Experience:
         self._is_known = False
         # The untried action that each walker is on its way to.
         self.claims: dict[Walker, tuple[int, int]] = {}
-        # How often an episode was cut on the way to an untried action.
+        # How often an episode was cut on the way to a try, and which were given up.
         self._cuts: Counter[tuple[int, int]] = Counter()
+        self._given_up: list[tuple[int, int]] = []
 
     @property
     def log(self) -> Log:
@@ -290,7 +269,7 @@ class Experience:
         self._cuts[state, action] += 1
         if self._cuts[state, action] < self.patience:
             return
-        self.table.give_up(state, action)
+        self._give_up(state, action)
         self._known_at = -1
         if not self._has_given_up:
             self._has_given_up = True
@@ -301,6 +280,10 @@ class Experience:
                 self.about.name,
                 self.patience,
             )
+
+    def _give_up(self, state: int, action: int) -> None:
+        self._given_up.append((state, action))
+        self.table.give_up(state, action)
 
     def note_surprise(self) -> None:
         """Say once that actions have several outcomes."""
@@ -360,11 +343,7 @@ class Experience:
         log: Log,
         given_up: list[tuple[int, int]],
     ) -> None:
-        """Begin anew with states and steps that were recorded before."""
-        self._forget()
-        for column in self._columns:
-            column.truncate(0)
-        self.n_steps = 0
+        """Begin with states and steps that were recorded before."""
         for key, obs, step in zip(keys, observations, first_visit, strict=True):
             self.add_state(key, obs, step)
 
@@ -387,21 +366,29 @@ class Experience:
                 truncated=entry.truncated,
             )
         for state, action in given_up:
-            self.table.give_up(state, action)
+            self._give_up(state, action)
 
-    def repair(self) -> None:
-        """Derive everything again from the complete steps, after an interrupt."""
-        self.is_torn = False
-        log = Log(*(column.copy() for column in self.log))
-        n_states = min(len(self.numbers), len(self.observations), len(self.first_visit))
-        given_up = self.table.find_given_up()[:n_states]
-        self.restore(
-            list(self.numbers)[:n_states],
+    def rebuild(self) -> Experience:
+        """Return an experience of the complete steps, and leave this one as it is.
+
+        It reads only what is complete wherever an exception came from.
+        """
+        rebuilt = Experience(
+            self.about,
+            promise=self.promise,
+            max_states=self.max_states,
+            patience=self.patience,
+        )
+        # The number of a state comes after all else that is kept of it.
+        n_states = len(self.numbers)
+        rebuilt.restore(
+            list(self.numbers),
             self.observations[:n_states],
             self.first_visit[:n_states],
-            log,
-            [(int(state), int(action)) for state, action in np.argwhere(given_up)],
+            self.log,
+            self._given_up,
         )
+        return rebuilt
 
 
 class Walker:
@@ -419,9 +406,11 @@ class Walker:
         self.experience = experience
         self.rng = rng
         self._recogniser = make_recogniser(experience.about.by)
-        # Its state, and the last step it has added; -1: none.
+        # Its state; -1: it is in no episode.
         self.state = -1
-        self._last_step = -1
+        # Rows of its last steps in this episode, of which the second may not be
+        # complete; -1: none.
+        self._rows = (-1, -1)
         self._is_first = True
         # How often the way was lost since the last try, and steps since then.
         self._n_lost = 0
@@ -441,11 +430,8 @@ class Walker:
 
     def begin(self, env: gym.Env[Any, Any], obs: Any) -> None:
         """Begin an episode; one that has not ended is left."""
+        self.leave()
         experience = self.experience
-        if self.is_in_episode and self._last_step >= 0:
-            experience.leave_episode(self._last_step)
-            self._path = Path([], -1)
-
         key = self._recogniser.begin(env, obs)
         self.state, _ = experience.add_state(key, obs, experience.n_steps)
         experience.table.add_start(self.state)
@@ -453,11 +439,23 @@ class Walker:
             # A way through the end of an episode was planned for another start.
             self._path = Path([], -1)
 
-        self._last_step = -1
         self._is_first = True
         self._began_with_episode = True
         self._planned_action = None
         self._is_on_its_way = True
+
+    def leave(self) -> None:
+        """Leave the episode, as if its last step had been truncated."""
+        last_row = self._find_last_row()
+        if self.is_in_episode and last_row >= 0:
+            self.experience.leave_episode(last_row)
+            self._path = Path([], -1)
+        self.state = -1
+        self._rows = (-1, -1)
+
+    def _find_last_row(self) -> int:
+        """Return the row of its last complete step in this episode; -1: none."""
+        return max(row for row in self._rows if row < self.experience.n_steps)
 
     def choose(self) -> int | None:
         """Return the next action to the unknown, or None where nothing is in reach."""
@@ -546,6 +544,7 @@ class Walker:
         key = self._recogniser.follow(env, obs, action)
         next_state, is_new = experience.add_state(key, obs, experience.n_steps + 1)
         is_try = experience.table.is_untried(self.state, action)
+        self._rows = (self._find_last_row(), experience.n_steps)
         is_surprise = experience.add_step(
             self.state,
             action,
@@ -570,7 +569,6 @@ class Walker:
         self._advance_path(action, holds=holds, is_cut=is_cut)
         self._check_plan(action, next_state, is_cut=is_cut)
 
-        self._last_step = experience.n_steps - 1
         self._is_first = False
         self.state = next_state
         if terminated or truncated:

@@ -16,7 +16,7 @@ import gymnasium as gym
 import numpy as np
 
 from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
-from eigenoptions._types import Randomness
+from eigenoptions._types import BoolArray, Randomness
 from eigenoptions._validation import (
     check_choice,
     check_int,
@@ -41,6 +41,7 @@ from eigenoptions.explore.found import (
     unpack_observations,
 )
 from eigenoptions.mdp import MDP
+from eigenoptions.envs.walkers import Walkers
 from eigenoptions.options.files import read_arrays
 
 # What may be explored: an id, an environment, a function that makes one, or an MDP.
@@ -104,37 +105,30 @@ class Explorer:
         self._key = key
         self._known = known
         self._promise = promise
-        self._is_interrupted = False
         # Known after the first reset.
-        self._experience: Experience | None = None
-        self._walker: Walker | None = None
+        self._walkers: Walkers | None = None
 
     @property
     def experience(self) -> Experience:
         """What was seen so far."""
-        if self._experience is None:
-            self._begin_episode()
-        assert self._experience is not None
-        return self._experience
+        return self._meet_walkers().experience
 
     @property
     def found(self) -> Found:
         """What was found so far."""
-        if self._is_interrupted:
-            self._drop_incomplete_step()
-        return self.experience.found
+        return self._meet_walkers().found
 
     @property
     def has_steps(self) -> bool:
         """Whether a step was taken, or is known from before."""
-        return self._experience is not None and self._experience.n_steps > 0
+        return self._walkers is not None and self._walkers.experience.n_steps > 0
 
     @property
     def is_known(self) -> bool:
         """Whether nothing within reach is untried, or worth another try."""
-        if self._walker is None or not self._walker.is_in_episode:
-            return self.experience.is_known(0)
-        return self.experience.is_known(self._walker.state)
+        walker = self._meet_walkers()[0]
+        # Between episodes, the first state stands for the starts.
+        return walker.experience.is_known(max(walker.state, 0))
 
     def step(self) -> None:
         """Take the next step to the unknown, after a reset where an episode ended.
@@ -142,60 +136,62 @@ class Explorer:
         Where nothing untried is within reach, but something is within reach of a start,
         a new episode begins. Where all is known, actions are random.
         """
-        if self._is_interrupted:
-            self._drop_incomplete_step()
-        self._is_interrupted = True
-        self._take_step()
-        self._is_interrupted = False
+        with self._meet_walkers().changing() as (walker,):
+            self._take_step(walker)
 
-    def _take_step(self) -> None:
-        walker = self._walker
-        if walker is None or not walker.is_in_episode:
-            walker = self._begin_episode()
+    def leave_episode(self) -> None:
+        """Leave the episode, as if its last step had been truncated."""
+        self._meet_walkers().leave()
+
+    def _take_step(self, walker: Walker) -> None:
+        experience = walker.experience
+        if not walker.is_in_episode:
+            self._begin_episode(walker)
 
         action = walker.choose()
-        if action is None and not self.experience.is_known(walker.state):
-            walker = self._begin_episode()
+        if action is None and not experience.is_known(walker.state):
+            self._begin_episode(walker)
             action = walker.choose()
         if action is None:
-            action = int(self._walk_rng.integers(self.experience.about.n_actions))
+            action = int(self._walk_rng.integers(experience.about.n_actions))
 
         obs, reward, terminated, truncated, _ = step_env(self.env, action)
         walker.add(
             self.env, action, obs, float(reward), bool(terminated), bool(truncated)
         )
-        self.experience.check_repeats()
+        experience.check_repeats()
 
-    def _drop_incomplete_step(self) -> None:
-        """Return to the complete steps; the next one begins an episode."""
-        if self._experience is not None:
-            self._experience.repair()
-        self._walker = None
-        self._is_interrupted = False
+    def _meet_walkers(self) -> Walkers:
+        """Return the walkers, of which there is one; the first reset shows them."""
+        if self._walkers is not None:
+            return self._walkers
+        obs, _ = reset_env(self.env, seed=self._seed)
+        about = describe_env(self.env, self._key, self._seed)
+        experience = Experience(
+            about, promise=self._promise, max_states=self._max_states
+        )
+        if self._known is not None:
+            restore(experience, self._known)
+        walkers = Walkers(experience, [self._walk_rng])
+        with walkers.changing() as (walker,):
+            self._enter(walker, obs)
+        self._walkers = walkers
+        return walkers
 
-    def _begin_episode(self) -> Walker:
+    def _begin_episode(self, walker: Walker) -> None:
         """Reset the environment, in the layout of the seed."""
-        experience = self._experience
-        if experience is None or experience.about.layout is not None:
+        if walker.experience.about.layout is not None:
             obs, _ = reset_env(self.env, seed=self._seed)
         else:
             obs, _ = reset_env(self.env)
+        self._enter(walker, obs)
 
-        if experience is None:
-            about = describe_env(self.env, self._key, self._seed)
-            experience = Experience(
-                about, promise=self._promise, max_states=self._max_states
-            )
-            if self._known is not None:
-                restore(experience, self._known)
-            self._experience = experience
-        if experience.about.layout is not None:
+    def _enter(self, walker: Walker, obs: Any) -> None:
+        """Let the walker begin at the first observation of an episode."""
+        if walker.experience.about.layout is not None:
             # From here on, each episode draws numbers of its own.
             self.env.unwrapped.np_random = self._env_rng
-        if self._walker is None:
-            self._walker = Walker(experience, self._walk_rng)
-        self._walker.begin(self.env, obs)
-        return self._walker
+        walker.begin(self.env, obs)
 
 
 @shows_progress
@@ -240,7 +236,7 @@ def explore(
     rng : int or Generator, default=0
         Decides between equal actions, and draws what is random in a layout.
     known : Found, default=None
-        What was found before. The walk continues with it, and the result holds both.
+        What was found before. The walk continues with it, and the result holds both. It must be of the same environment, key and layout.
     progress : bool or callable, default=None
         True shows a bar, None only after two seconds. A function is called as
         ``progress(done, steps)``.
@@ -310,9 +306,23 @@ def _is_enough(explorer: Explorer, until: str | Callable[[Found], bool] | None) 
 
 
 def _attach_found(error: BaseException, explorer: Explorer) -> None:
-    """Let an exception carry what was found so far, if there is any."""
+    """Let an exception carry what was found so far, if there is any.
+
+    It takes a moment, in which an impatient second Ctrl-C changes nothing.
+    """
+    has_tried = False
+    while not has_tried:
+        try:
+            _attach_found_once(error, explorer)
+            has_tried = True
+        except KeyboardInterrupt:
+            continue
+
+
+def _attach_found_once(error: BaseException, explorer: Explorer) -> None:
     if not explorer.has_steps:
         return
+    explorer.leave_episode()
     found = explorer.found
     error.found = found  # type: ignore[attr-defined]
     error.add_note(
@@ -333,12 +343,7 @@ def make_single_env(env: Explorable) -> gym.Env[Any, Any]:
 def restore(experience: Experience, found: Found) -> None:
     """Begin an experience with what was found before."""
     check_type("known", found, Found, "give what explore returned")
-    about = experience.about
-    if found.about.layout != about.layout or found.about.n_actions != about.n_actions:
-        raise ValueError(
-            f"known={found!r} belongs to another environment or layout than "
-            f"{about.name}: give the environment and the seed it was found with"
-        )
+    _check_same_states(found, experience.about)
     place = np.zeros(found.mdp.n_states, dtype=np.int64)
     place[found.seen] = np.arange(len(found.seen))
     numbers = found.numbers
@@ -348,7 +353,7 @@ def restore(experience: Experience, found: Found) -> None:
         next_state=place[numbers.next_obs],
         reward=numbers.reward,
         terminated=numbers.terminated,
-        truncated=numbers.truncated,
+        truncated=_leave_last_episode(found),
         is_first=found.is_first,
     )
     given_up = np.argwhere(found.given_up[found.seen])
@@ -359,6 +364,44 @@ def restore(experience: Experience, found: Found) -> None:
         log,
         [(int(state), int(action)) for state, action in given_up],
     )
+
+
+def _leave_last_episode(found: Found) -> BoolArray:
+    """Return ``(N,)`` which steps were truncated, also the last unless it ended."""
+    truncated = np.array(found.numbers.truncated)
+    if len(truncated):
+        truncated[-1] |= not found.numbers.terminated[-1]
+    return truncated
+
+
+def _check_same_states(found: Found, about: About) -> None:
+    """Raise ValueError if what was found has other states than an environment."""
+    before = found.about
+    if before.by != about.by:
+        raise ValueError(
+            f"known={found!r} has states by {describe_key(before.by)}, not by "
+            f"{describe_key(about.by)}: give the same key=, which is "
+            "known.about.by"
+        )
+    is_same = (
+        before.name == about.name
+        and before.layout == about.layout
+        and before.n_actions == about.n_actions
+        and before.numbers == about.numbers
+        and np.array_equal(before.coords, about.coords)
+    )
+    if not is_same:
+        raise ValueError(
+            f"known={found!r} belongs to another environment or layout than "
+            f"{about.name}: give the environment and the seed it was found with"
+        )
+
+
+def describe_key(by: str | Key) -> str:
+    """Return a key in the words of an error message."""
+    if isinstance(by, str):
+        return repr(by)
+    return f"the function {getattr(by, '__name__', 'key')}"
 
 
 def load_found(path: str | Path, *, key: Key | None = None) -> Found:
@@ -393,8 +436,12 @@ def load_found(path: str | Path, *, key: Key | None = None) -> Found:
             f"{path} was found with a key of yours: give it again, "
             "load_found(path, key=...)"
         )
-    if key is not None:
+    if by is None:
         by = key
+    elif key is not None and key != by:
+        raise ValueError(
+            f"{path} was found by {by!r}, not by {describe_key(key)}: leave out key"
+        )
     # JSON has no tuples.
     numbers = None
     if header["numbers"] is not None:

@@ -166,6 +166,12 @@ class GrowingTable:
         self._action_values = np.zeros((0, self.n_actions))
         self._worth_trying = np.zeros((0, self.n_actions))
 
+        # What was found out when all is known, so that it is not searched again: the
+        # states from which a search met nothing untried, and, where outcomes are
+        # random, whether the last sweep valued nothing in the whole table.
+        self._exhausted: set[int] = set()
+        self._is_settled = False
+
     @property
     def n_states(self) -> int:
         """Number of states so far."""
@@ -211,10 +217,13 @@ class GrowingTable:
         self._successors.append([UNTRIED] * self.n_actions)
         self._tries.append(0)
         self._again.append(1.0)
+        self._is_settled = False
         return self.n_states - 1
 
     def add_start(self, state: int, count: int = 1) -> None:
         """Note that an episode, or several, began in a state."""
+        if state not in self._starts:
+            self._exhausted.clear()
         self._starts[state] = self._starts.get(state, 0) + count
 
     def add_step(
@@ -248,6 +257,7 @@ class GrowingTable:
         if is_first_try:
             self.first_tries[action] += 1
             self.wins[action] += is_new
+            self._is_settled = False
 
         row = state * self.n_actions + action
         outcome = (row, next_state, terminated)
@@ -265,7 +275,10 @@ class GrowingTable:
 
         tries[action] += 1
         self._again.values[state, action] *= self.retry
-        self._successors[state][action] = ENDED if terminated else next_state
+        successor = ENDED if terminated else next_state
+        if self._successors[state][action] != successor:
+            self._exhausted.clear()
+        self._successors[state][action] = successor
         return is_surprise
 
     def give_up(self, state: int, action: int) -> None:
@@ -289,7 +302,8 @@ class GrowingTable:
 
         The search goes forward from the state, level by level. It stops as soon as the
         next level is too far for any promise to be better, so a near frontier is found
-        at once. It passes the end of an episode where only one start is known.
+        at once. It passes the end of an episode where only one start is known. Where it
+        meets nothing untried, this is remembered until the table changes.
 
         Parameters
         ----------
@@ -307,8 +321,11 @@ class GrowingTable:
         highest = 1.0
         if promise is None:
             highest = max(promises)
-        # Of equally good actions, the first in this order is taken.
+        # Of equally good actions, the first in this order is taken. It is drawn in any
+        # case: what is remembered changes nothing that is random.
         actions = rng.permutation(self.n_actions).tolist()
+        if state in self._exhausted:
+            return Path([], state)
         # Where an episode that ended continues; with several starts nobody knows.
         after_end = ENDED
         if len(self._starts) == 1:
@@ -320,6 +337,7 @@ class GrowingTable:
         discount = 1.0
         best = 0.0
         best_try: tuple[int, int] | None = None
+        meets_untried = False
         while level and discount * highest > best:
             next_level: list[int] = []
             for known in level:
@@ -327,6 +345,7 @@ class GrowingTable:
                 for action in actions:
                     after = successors[action]
                     if after == UNTRIED:
+                        meets_untried = True
                         if (known, action) in claimed:
                             continue
                         chance = promises[action]
@@ -345,6 +364,8 @@ class GrowingTable:
             level = next_level
             discount *= self.gamma
 
+        if not meets_untried and not level:
+            self._exhausted |= seen
         if best_try is None:
             return Path([], state)
         return _trace_path(came_from, state, best_try)
@@ -388,10 +409,16 @@ class GrowingTable:
         """Return action values after a few sweeps.
 
         As many as take a fraction of a millisecond, and at least one: values are
-        repaired at every step, so it need not be done at once.
+        repaired at every step, so it need not be done at once. None where nothing in
+        the whole table is worth a try: tries make it only less.
         """
+        if promise is None and self._is_settled:
+            return self._action_values
         n_sweeps = int(np.clip(20_000 // (len(self._row) + 1), 1, 30))
-        return self.sweep_values(promise, max_sweeps=n_sweeps)
+        action_values = self.sweep_values(promise, max_sweeps=n_sweeps)
+        if promise is None:
+            self._is_settled = bool(action_values.max() <= self.least_value)
+        return action_values
 
     def sweep_values(
         self,
@@ -457,7 +484,8 @@ class GrowingTable:
 
         Of the outcomes of an action, the best is taken. Its value is higher than that
         of the state before, so the way has no circles; where values are not yet exact
-        it may end early, and the result is None.
+        it may end early, and the result is None. It knows nothing of states that were
+        added after the sweep.
 
         Parameters
         ----------
@@ -465,14 +493,17 @@ class GrowingTable:
             Where the agent is.
         """
         row, next_state, ended, _ = self.outcomes
-        for _ in range(len(self._values)):
+        n_swept = len(self._values)
+        if state >= n_swept:
+            return None
+        for _ in range(n_swept):
             action = find_first_maximum(self._action_values[state])
             if self._action_values[state, action] <= 0.0:
                 return None
             if self.is_worth_trying(state, action):
                 return state, action
             is_outcome = (row == state * self.n_actions + action) & ~ended
-            candidates = next_state[is_outcome]
+            candidates = next_state[is_outcome & (next_state < n_swept)]
             if not len(candidates):
                 return None
             state = int(candidates[find_first_maximum(self._values[candidates])])
@@ -566,6 +597,12 @@ class GrowingTable:
 
     def is_known(self, state: int) -> bool:
         """Whether nothing untried can be reached from a state, nor from any start."""
+        if self._sees_untried([state, *self._starts]):
+            return False
+        if not self.is_random:
+            return True
+
+        # The last outcomes are not all, so that other ways may lead further.
         is_open = self.find_untried() & ~self.find_given_up()
         if not is_open.any():
             return True
@@ -576,6 +613,23 @@ class GrowingTable:
         )
         is_reached = reachable(links, [state, *self._starts])
         return not is_open[is_reached].any()
+
+    def _sees_untried(self, states: list[int]) -> bool:
+        """Whether the last outcomes lead from one of the states to something untried.
+
+        Unlike a search of the whole table, it stops at the first try that it meets.
+        """
+        seen = {ENDED, GIVEN_UP, *states}
+        # What is met is appended, so that the loop goes on with it.
+        queue = list(states)
+        for state in queue:
+            for after in self._successors[state]:
+                if after == UNTRIED:
+                    return True
+                if after not in seen:
+                    seen.add(after)
+                    queue.append(after)
+        return False
 
 
 def make_unknown_mdp(table: GrowingTable) -> tuple[MDP, Purpose]:

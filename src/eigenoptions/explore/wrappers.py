@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from eigenoptions.envs.recognisers import choose_recognition, looks_inside
 from eigenoptions.envs.remote import RemoteEnv, list_single_envs
 from eigenoptions.envs.sources import count_actions, env_name, reset_env, step_env
 from eigenoptions.envs.vector import OptionsVectorWrapper
+from eigenoptions.envs.walkers import Walkers
 from eigenoptions.envs.wrapper import OptionsWrapper
 from eigenoptions.explore.experience import Experience, Walker, describe_env
 from eigenoptions.explore.found import Found
@@ -76,8 +78,7 @@ class Exploring(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._space = ExploringSpace(count_actions(env), self._choose)
         self.action_space = self._space
         # Known after the first reset.
-        self._experience: Experience | None = None
-        self._walker: Walker | None = None
+        self._walkers: Walkers | None = None
         self._n_steps = 0
         # How the agent uses samples: how many it had drawn by the last step, and how
         # many steps followed a single new one or several.
@@ -88,43 +89,35 @@ class Exploring(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     @property
     def found(self) -> Found:
         """What was found so far, as `explore` returns it."""
-        if self._experience is None:
+        if self._walkers is None:
             raise gym.error.ResetNeeded("call reset before found")
-        self._drop_incomplete_step()
-        return self._experience.found
-
-    def _drop_incomplete_step(self) -> None:
-        """After an interrupt, return to the complete steps; the next reset goes on."""
-        if self._experience is not None and self._experience.is_torn:
-            self._experience.repair()
-            self._walker = Walker(self._experience, self._rng)
+        return self._walkers.found
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
+        if self._walkers is not None:
+            self._walkers.leave()
         obs, info = reset_env(self.env, seed=seed, options=options)
-        self._drop_incomplete_step()
-        if self._experience is None or self._walker is None:
+        if self._walkers is None:
             about = describe_env(self.env, self._key, _find_seed(self.env, seed))
-            self._experience = Experience(about)
-            self._walker = Walker(self._experience, self._rng)
-        _check_layout(self.env, self._experience)
-        with self._experience.changing():
-            self._walker.begin(self.env, obs)
+            self._walkers = Walkers(Experience(about), [self._rng])
+        with self._walkers.changing() as (walker,):
+            _check_layout(self.env, walker.experience)
+            walker.begin(self.env, obs)
         return obs, info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take a step, and add it to what was found."""
-        if self._walker is None or self._experience is None:
+        if self._walkers is None:
             raise gym.error.ResetNeeded("call reset before step")
-        self._drop_incomplete_step()
-        obs, reward, terminated, truncated, info = step_env(self.env, action)
-        # The table waits for the next reset after the end of an episode, which some
-        # environments step past, and after an interrupt.
-        if self._walker.is_in_episode:
-            with self._experience.changing():
-                self._walker.add(
+        with self._walkers.changing() as (walker,):
+            obs, reward, terminated, truncated, info = step_env(self.env, action)
+            # The table waits for the next reset after the end of an episode, which some
+            # environments step past, and after an exception.
+            if walker.is_in_episode:
+                walker.add(
                     self.env,
                     int(action),
                     obs,
@@ -132,16 +125,17 @@ class Exploring(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
                     bool(terminated),
                     bool(truncated),
                 )
-            self._experience.check_repeats()
+                walker.experience.check_repeats()
         self._n_steps += 1
         self._check_use_of_samples()
         return obs, float(reward), terminated, truncated, info
 
     def _choose(self) -> int | None:
         """Return the next action to the unknown; None before the first reset."""
-        if self._walker is None or not self._walker.is_in_episode:
+        if self._walkers is None:
             return None
-        return self._walker.choose()
+        with self._walkers.changing() as (walker,):
+            return walker.choose() if walker.is_in_episode else None
 
     def _check_use_of_samples(self, max_several: int = 5) -> None:
         """Warn of an agent that never samples; refuse several that share one space.
@@ -232,29 +226,16 @@ class ExploringVector(gym.vector.VectorWrapper):
         self.action_space: ExploringVectorSpace = self._space
 
         # Known after the first reset.
-        self._experience: Experience | None = None
-        self._walkers: list[Walker] = []
+        self._walkers: Walkers | None = None
         # Where the next row begins an episode.
         self._is_over = [False] * self.num_envs
 
     @property
     def found(self) -> Found:
         """What was found so far in all environments, as `explore` returns it."""
-        if self._experience is None:
+        if self._walkers is None:
             raise gym.error.ResetNeeded("call reset before found")
-        self._drop_incomplete_step()
-        return self._experience.found
-
-    def _drop_incomplete_step(self) -> None:
-        """After an interrupt, return to the complete steps; the next episodes go on."""
-        if self._experience is not None and self._experience.is_torn:
-            self._experience.repair()
-            self._make_walkers(self._experience)
-
-    def _make_walkers(self, experience: Experience) -> None:
-        """Make a walker for each environment."""
-        generators = self._rng.spawn(self.num_envs)
-        self._walkers = [Walker(experience, generator) for generator in generators]
+        return self._walkers.found
 
     def reset(
         self,
@@ -263,72 +244,90 @@ class ExploringVector(gym.vector.VectorWrapper):
         options: dict[str, Any] | None = None,
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode in every environment."""
+        if self._walkers is not None:
+            self._walkers.leave()
         obs, infos = self.env.reset(seed=seed, options=options)  # type: ignore[arg-type]
-        envs = self._single_envs
-        if self._experience is None:
+        if self._walkers is None:
+            first_env = self._single_envs[0]
             first_seed = seed if isinstance(seed, int) else None
-            about = describe_env(envs[0], self._key, _find_seed(envs[0], first_seed))
-            self._experience = Experience(about)
-            self._make_walkers(self._experience)
-        self._drop_incomplete_step()
-        for i in range(self.num_envs):
-            self._is_over[i] = False
-            self._begin_episode(i, obs)
+            about = describe_env(
+                first_env, self._key, _find_seed(first_env, first_seed)
+            )
+            generators = self._rng.spawn(self.num_envs)
+            self._walkers = Walkers(Experience(about), generators)
+        with self._walkers.changing() as walkers:
+            for i, walker in enumerate(walkers):
+                self._begin_episode(walker, i, obs)
+        self._is_over = [False] * self.num_envs
         return obs, infos
 
-    def _begin_episode(self, i: int, obs: Any) -> None:
+    def _begin_episode(self, walker: Walker, i: int, obs: Any) -> None:
         """Begin an episode in one environment."""
-        assert self._experience is not None
-        _check_layout(self._single_envs[i], self._experience)
-        with self._experience.changing():
-            self._walkers[i].begin(self._single_envs[i], _take_row(obs, i))
+        _check_layout(self._single_envs[i], walker.experience)
+        walker.begin(self._single_envs[i], _take_row(obs, i))
 
     def step(
         self, actions: IntegerArray
     ) -> tuple[Any, NDArray[Any], BoolArray, BoolArray, dict[str, Any]]:
         """Take a step in every environment, and add it to what was found."""
-        if self._experience is None:
+        if self._walkers is None:
             raise gym.error.ResetNeeded("call reset before step")
-        self._drop_incomplete_step()
-        obs, rewards, terminated, truncated, infos = self.env.step(actions)
-        resets_later = self._autoreset == AutoresetMode.NEXT_STEP
-        for i, walker in enumerate(self._walkers):
-            if self._is_over[i]:
-                # This row is the first of an episode, whatever the action was.
-                self._is_over[i] = False
-                self._begin_episode(i, obs)
-                continue
+        was_over = self._is_over
+        # After an exception nobody knows which rows begin an episode: all wait for the
+        # end of the one that is running.
+        self._is_over = [False] * self.num_envs
+        with self._walkers.changing() as walkers:
+            row = self.env.step(actions)
+            for i, walker in enumerate(walkers):
+                if was_over[i]:
+                    # Whatever the action was.
+                    self._begin_episode(walker, i, row[0])
+                else:
+                    self._add_step(walker, i, int(actions[i]), row)
+            walkers[0].experience.check_repeats()
+        if self._autoreset == AutoresetMode.NEXT_STEP:
+            is_over = np.logical_or(row[2], row[3]) & ~np.array(was_over)
+            self._is_over = is_over.tolist()
+        return row
 
-            is_over = bool(terminated[i] or truncated[i])
-            self._is_over[i] = is_over and resets_later
-            resets_now = is_over and not resets_later
+    def _add_step(
+        self,
+        walker: Walker,
+        i: int,
+        action: int,
+        row: tuple[Any, NDArray[Any], BoolArray, BoolArray, dict[str, Any]],
+    ) -> None:
+        """Add the step of one environment, and its reset if that came with it."""
+        obs, rewards, terminated, truncated, infos = row
+        is_over = bool(terminated[i] or truncated[i])
+        is_reset = is_over and self._autoreset == AutoresetMode.SAME_STEP
 
-            # Where the environment has reset itself, its row is of the next episode.
-            next_obs = _take_row(obs, i)
-            if resets_now:
-                next_obs = infos["final_obs"][i]
-            # After an interrupt, a walker waits for the next episode.
-            if walker.is_in_episode:
-                with self._experience.changing():
-                    walker.add(
-                        self._single_envs[i],
-                        int(actions[i]),
-                        next_obs,
-                        float(rewards[i]),
-                        bool(terminated[i]),
-                        bool(truncated[i]),
-                    )
-            if resets_now:
-                self._begin_episode(i, obs)
-        self._experience.check_repeats()
-        return obs, rewards, terminated, truncated, infos
+        # Where the environment has reset itself, its row is of the next episode.
+        next_obs = _take_row(obs, i)
+        if is_reset:
+            next_obs = infos["final_obs"][i]
+        # After an exception, a walker waits for the next episode.
+        if walker.is_in_episode:
+            walker.add(
+                self._single_envs[i],
+                action,
+                next_obs,
+                float(rewards[i]),
+                bool(terminated[i]),
+                bool(truncated[i]),
+            )
+        if is_reset:
+            self._begin_episode(walker, i, obs)
 
     def _choose(self) -> list[int | None]:
         """Return the next action of each environment to the unknown."""
-        actions = []
-        for walker in self._walkers:
-            actions.append(walker.choose() if walker.is_in_episode else None)
-        return actions
+        if self._walkers is None:
+            return [None] * self.num_envs
+        with self._walkers.changing() as walkers:
+            actions = []
+            for walker in walkers:
+                actions.append(walker.choose() if walker.is_in_episode else None)
+            return actions
 
 
 def _refuse_options(
