@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import logging
+import sys
+from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
 from pickle import dumps, loads
+from types import FrameType
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete, Tuple
+from gymnasium.vector import AutoresetMode
 
 import eigenoptions as eo
 from eigenoptions.envs import MazeEnv
 from eigenoptions.envs.families import find_family
 from eigenoptions.envs.poses import PoseTracker
 from eigenoptions.explore import Explorer
-from eigenoptions.explore.experience import Experience, Rewards
+from eigenoptions.explore.experience import Experience
 from eigenoptions.explore.growing import GrowingArray
 from eigenoptions.explore.unknown import GrowingTable, make_unknown_mdp
 from eigenoptions.mdp import MDP
@@ -280,6 +284,72 @@ def test_a_frontier_beyond_the_time_limit_is_given_up_on_slippery_floor(
     assert "given up" in caplog.text
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_cut_step_may_show_a_new_state_of_a_random_environment(seed: int) -> None:
+    env = gym.make("FrozenLake8x8-v1", max_episode_steps=10)
+    assert eo.explore(env, 3000, seed=seed, rng=seed).n_steps == 3000
+
+
+def test_sweeps_know_nothing_of_later_states() -> None:
+    table = fill_table(make_slippery(FOUR_ROOMS), steps=500, rng=0)
+    assert table.choose_action(0, np.random.default_rng(0)) is not None
+    later = table.add_state()
+    table.add_step(0, 0, later, is_new=True)
+    assert table.find_target(later) is None
+    assert table.find_target(0) != (later, 0)
+
+
+class CountedRows(list[list[int]]):
+    """A list that counts how often somebody reads an entry."""
+
+    n_reads = 0
+
+    def __getitem__(self, i: Any) -> Any:
+        self.n_reads += 1
+        return super().__getitem__(i)
+
+
+def test_what_is_known_is_not_searched_again() -> None:
+    explorer = Explorer(CORRIDOR)
+    while not (explorer.has_steps and explorer.is_known):
+        explorer.step()
+    take_steps(explorer, 1)
+    table = explorer.experience.table
+    table._successors = CountedRows(table._successors)
+    take_steps(explorer, 50)
+    # Each step reads the present state, and searches none.
+    assert table._successors.n_reads <= 200
+    # Until something changes.
+    later = table.add_state()
+    table.add_step(0, 3, later, is_new=True)
+    assert table.find_path(0, np.random.default_rng(0)).actions[0] == 3
+    assert not explorer.is_known
+
+
+def test_what_is_known_is_not_swept_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = GrowingTable(n_actions=1, least_value=0.1)
+    rng = np.random.default_rng(0)
+    for _ in range(2):
+        table.add_state()
+    table.add_start(0)
+    for after in (0, 1, 0, 1):
+        table.add_step(0, 0, after, is_new=after == 1)
+        table.add_step(1, 0, after)
+    while table.choose_action(0, rng) is not None:
+        pass
+    with monkeypatch.context() as patch:
+        patch.setattr(GrowingTable, "sweep_values", interrupt)
+        assert table.choose_action(1, rng) is None
+        assert not table.is_any_worth_trying(0)
+    # A new state is worth a try.
+    table.add_step(0, 0, table.add_state(), is_new=True)
+    assert table.is_any_worth_trying(0)
+
+
+def interrupt(*args: Any, **settings: Any) -> Any:
+    raise KeyboardInterrupt
+
+
 def test_the_target_of_sweeps_is_a_try_that_the_option_leads_to() -> None:
     table = fill_table(make_slippery(eo.maze("rooms:2x2", rng=1)), 300, 1)
     values = table.sweep_values(tolerance=1e-12)
@@ -375,58 +445,135 @@ def check_complete(found: eo.Found) -> None:
     assert len(found.observations) == len(found.seen) == (found.first_visit >= 0).sum()
 
 
-# Before a state is known, between a state and its step, and after a step was recorded.
-MOMENTS = [
-    (Experience, "add_state"),
-    (Experience, "add_step"),
-    (Rewards, "add"),
-    (GrowingTable, "add_step"),
-    (Experience, "check_repeats"),
-]
+class Interrupted:
+    """A block in which Ctrl-C comes at one of the lines of the library."""
+
+    def __init__(self, line: int) -> None:
+        self.n_lines = line
+
+    def __enter__(self) -> None:
+        self.tracer = sys.gettrace()
+        sys.settrace(self._enter_call)
+
+    def __exit__(self, *exception: object) -> None:
+        sys.settrace(self.tracer)
+
+    def _enter_call(self, frame: FrameType, event: str, value: Any) -> Any:
+        is_ours = "eigenoptions" in Path(frame.f_code.co_filename).parts
+        return self._count_line if is_ours else None
+
+    def _count_line(self, frame: FrameType, event: str, value: Any) -> Any:
+        self.n_lines -= 1
+        if self.n_lines == 0:
+            raise KeyboardInterrupt
+        return self._count_line
 
 
-def interrupt(*args: Any, **settings: Any) -> Any:
-    raise KeyboardInterrupt
+class Short(MazeEnv):
+    """Four rooms in episodes of seven steps."""
+
+    def reset(self, **arguments: Any) -> Any:
+        self.n_left = 7
+        return super().reset(**arguments)
+
+    def step(self, action: int) -> Any:
+        self.n_left -= 1
+        obs, reward, terminated, _, info = super().step(action)
+        return obs, reward, terminated, self.n_left <= 0, info
 
 
-@pytest.mark.parametrize(("owner", "method"), MOMENTS)
-def test_an_interrupt_anywhere_leaves_complete_steps(
-    monkeypatch: pytest.MonkeyPatch, owner: type, method: str
-) -> None:
-    explorer = Explorer(FOUR_ROOMS)
-    exploring = eo.Exploring(MazeEnv(FOUR_ROOMS))
-    envs = gym.make_vec("eigenoptions/FourRooms-v0", num_envs=2)
+def check_episodes(found: eo.Found) -> None:
+    """An episode begins where the last one ended, and nowhere else."""
+    batch = found.numbers
+    assert batch.truncated is not None
+    is_over = batch.terminated | batch.truncated
+    assert np.array_equal(found.is_first[1:], is_over[:-1])
+    goes_on = ~is_over[:-1]
+    assert np.array_equal(batch.obs[1:][goes_on], batch.next_obs[:-1][goes_on])
+
+
+def make_walk(kind: str) -> tuple[Any, Any]:
+    """Something that explores, and a function that takes a step with it."""
+    if kind == "explorer":
+        explorer = Explorer(Short("four-rooms"))
+        return explorer, explorer.step
+    if kind == "wrapper":
+        env = eo.Exploring(Short("four-rooms"))
+        env.reset(seed=0)
+
+        def step() -> None:
+            *_, terminated, truncated, _ = env.step(env.action_space.sample())
+            if terminated or truncated:
+                env.reset()
+
+        return env, step
+    envs = gym.vector.SyncVectorEnv(
+        [lambda: Short("four-rooms")] * 2, autoreset_mode=AutoresetMode(kind)
+    )
     vector = eo.ExploringVector(envs)
-    run_samples(exploring, 30)
     vector.reset(seed=0)
-    for _ in range(30):
-        explorer.step()
-        vector.step(vector.action_space.sample())
+    return vector, lambda: vector.step(vector.action_space.sample())
 
-    action = exploring.action_space.sample()
-    actions = vector.action_space.sample()
-    with monkeypatch.context() as patch:
-        patch.setattr(owner, method, interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            explorer.step()
-        with pytest.raises(KeyboardInterrupt):
-            exploring.step(action)
-        with pytest.raises(KeyboardInterrupt):
-            vector.step(actions)
 
-    n_steps = explorer.found.n_steps
-    check_complete(explorer.found)
-    explorer.step()
-    assert explorer.found.n_steps == n_steps + 1
-    for wrapped in (exploring, vector):
-        check_complete(wrapped.found)
-        n_steps = wrapped.found.n_steps
-        # The episode goes on, and the table waits for the next one, or never stopped.
-        wrapped.step(wrapped.action_space.sample())
-        wrapped.reset(seed=0)
-        wrapped.step(wrapped.action_space.sample())
-        check_complete(wrapped.found)
-        assert wrapped.found.n_steps > n_steps
+@pytest.mark.parametrize("kind", ["explorer", "wrapper", "NextStep", "SameStep"])
+def test_interrupts_anywhere_leave_complete_steps(kind: str) -> None:
+    walk, step = make_walk(kind)
+    rng = np.random.default_rng(0)
+    n_steps = 0
+    for _ in range(50):
+        for _ in range(10):
+            step()
+        n_complete = 0
+        with suppress(KeyboardInterrupt), Interrupted(int(rng.integers(1, 500))):
+            for _ in range(3):
+                step()
+                n_complete += 1
+        # Again, while what was found is put together.
+        with suppress(KeyboardInterrupt), Interrupted(int(rng.integers(1, 2000))):
+            _ = walk.found
+
+        found = walk.found
+        check_complete(found)
+        if kind in ("explorer", "wrapper"):
+            check_episodes(found)
+        if kind == "explorer":
+            assert found.n_steps >= n_steps + 10 + n_complete
+        assert found.n_steps > n_steps
+        n_steps = found.n_steps
+
+
+def test_a_second_interrupt_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    rebuild = Experience.rebuild
+    n_calls = 0
+
+    def interrupt_once(experience: Experience) -> Experience:
+        nonlocal n_calls
+        n_calls += 1
+        if n_calls == 1:
+            raise KeyboardInterrupt("impatient")
+        return rebuild(experience)
+
+    monkeypatch.setattr(Experience, "rebuild", interrupt_once)
+    with pytest.raises(KeyboardInterrupt, match="simulator") as caught:
+        eo.explore(Fails(at=120, error=KeyboardInterrupt), 1000)
+    assert n_calls == 2
+    assert caught.value.found.n_steps == 119  # type: ignore[attr-defined]
+
+
+def test_the_last_step_before_an_exception_is_truncated() -> None:
+    def stop(found: eo.Found) -> bool:
+        raise RuntimeError("enough")
+
+    for env, until in ((Fails(at=120), None), (MazeEnv(CORRIDOR), stop)):
+        with pytest.raises((OSError, RuntimeError)) as caught:
+            eo.explore(env, 1000, until=until)
+        found = caught.value.found  # type: ignore[union-attr]
+        assert found.numbers.truncated[-1] or found.numbers.terminated[-1]
+        check_episodes(found)
+        check_episodes(eo.explore(env, 100, known=found))
+    # Also where nothing was raised, and another walk continues.
+    part = eo.explore(FOUR_ROOMS, 100)
+    check_episodes(eo.explore(FOUR_ROOMS, 100, known=part))
 
 
 def test_an_exception_in_reset_key_or_until_loses_nothing() -> None:
@@ -563,10 +710,35 @@ def test_steps_and_states_are_limited() -> None:
     assert len(explorer.found.seen) == 10
 
 
-def test_known_of_another_environment_is_refused() -> None:
-    found = eo.explore("minigrid:MiniGrid-Empty-5x5-v0", 10)
-    with pytest.raises(ValueError, match="another"):
-        eo.explore("minigrid:MiniGrid-Empty-8x8-v0", 10, known=found)
+def halve(env: Any, obs: Any) -> int:
+    return int(obs) // 2
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "word"),
+    [
+        (
+            ("minigrid:MiniGrid-Empty-5x5-v0", {}),
+            ("minigrid:MiniGrid-Empty-8x8-v0", {}),
+            "another",
+        ),
+        (("FrozenLake-v1", {}), ("FrozenLake8x8-v1", {}), "another"),
+        ((FOUR_ROOMS, {}), (eo.maze("open-room"), {}), "another"),
+        ((eo.maze("...."), {}), (eo.maze("..\n.."), {}), "another"),
+        ((FOUR_ROOMS, {"key": halve}), (FOUR_ROOMS, {}), "function halve"),
+        (
+            ("minigrid:MiniGrid-Empty-5x5-v0", {}),
+            ("minigrid:MiniGrid-Empty-5x5-v0", {"key": "pose"}),
+            "'minigrid', not by 'pose'",
+        ),
+    ],
+)
+def test_known_of_another_environment_or_key_is_refused(
+    first: Any, second: Any, word: str
+) -> None:
+    found = eo.explore(first[0], 10, **first[1])
+    with pytest.raises(ValueError, match=word):
+        eo.explore(second[0], 10, known=found, **second[1])
 
 
 def test_a_promise_of_the_user_takes_the_place_of_the_learned_one() -> None:
@@ -612,9 +784,6 @@ def test_a_pose_is_the_place_of_the_agent() -> None:
 
 
 def test_files_ask_again_for_a_key_of_the_user(tmp_path: Path) -> None:
-    def halve(env: Any, obs: Any) -> int:
-        return int(obs) // 2
-
     found = eo.explore(FOUR_ROOMS, 100, key=halve)
     found.save(tmp_path / "found")
     with pytest.raises(ValueError, match="key"):
@@ -622,6 +791,10 @@ def test_files_ask_again_for_a_key_of_the_user(tmp_path: Path) -> None:
     loaded = eo.load_found(tmp_path / "found", key=halve)
     assert list_bytes(loaded) == list_bytes(found)
     assert eo.explore(FOUR_ROOMS, 50, key=halve, known=loaded).n_steps == 150
+
+    eo.explore(FOUR_ROOMS, 10).save(tmp_path / "numbers")
+    with pytest.raises(ValueError, match="leave out key"):
+        eo.load_found(tmp_path / "numbers", key=halve)
 
     objects = eo.explore(FOUR_ROOMS, 10, key=lambda env, obs: frozenset([int(obs)]))
     with pytest.raises(ValueError, match="keys"):

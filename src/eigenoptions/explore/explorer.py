@@ -16,7 +16,7 @@ import gymnasium as gym
 import numpy as np
 
 from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
-from eigenoptions._types import BoolArray, Randomness
+from eigenoptions._types import BoolArray, IndexArray, Randomness
 from eigenoptions._validation import (
     check_choice,
     check_int,
@@ -40,8 +40,8 @@ from eigenoptions.explore.found import (
     unpack_keys,
     unpack_observations,
 )
+from eigenoptions.explore.walkers import Walkers
 from eigenoptions.mdp import MDP
-from eigenoptions.envs.walkers import Walkers
 from eigenoptions.options.files import read_arrays
 
 # What may be explored: an id, an environment, a function that makes one, or an MDP.
@@ -236,7 +236,8 @@ def explore(
     rng : int or Generator, default=0
         Decides between equal actions, and draws what is random in a layout.
     known : Found, default=None
-        What was found before. The walk continues with it, and the result holds both. It must be of the same environment, key and layout.
+        What was found before. The walk continues with it, and the result holds both.
+        The environment, its layout and the key must be the same.
     progress : bool or callable, default=None
         True shows a bar, None only after two seconds. A function is called as
         ``progress(done, steps)``.
@@ -379,8 +380,8 @@ def _check_same_states(found: Found, about: About) -> None:
     before = found.about
     if before.by != about.by:
         raise ValueError(
-            f"known={found!r} has states by {describe_key(before.by)}, not by "
-            f"{describe_key(about.by)}: give the same key=, which is "
+            f"known={found!r} has states by {_describe_key(before.by)}, not by "
+            f"{_describe_key(about.by)}: give the same key=, which is "
             "known.about.by"
         )
     is_same = (
@@ -388,7 +389,7 @@ def _check_same_states(found: Found, about: About) -> None:
         and before.layout == about.layout
         and before.n_actions == about.n_actions
         and before.numbers == about.numbers
-        and np.array_equal(before.coords, about.coords)
+        and _are_same_places(before.coords, about.coords)
     )
     if not is_same:
         raise ValueError(
@@ -397,7 +398,13 @@ def _check_same_states(found: Found, about: About) -> None:
         )
 
 
-def describe_key(by: str | Key) -> str:
+def _are_same_places(first: IndexArray | None, second: IndexArray | None) -> bool:
+    if first is None or second is None:
+        return first is second
+    return np.array_equal(first, second)
+
+
+def _describe_key(by: str | Key) -> str:
     """Return a key in the words of an error message."""
     if isinstance(by, str):
         return repr(by)
@@ -440,7 +447,7 @@ def load_found(path: str | Path, *, key: Key | None = None) -> Found:
         by = key
     elif key is not None and key != by:
         raise ValueError(
-            f"{path} was found by {by!r}, not by {describe_key(key)}: leave out key"
+            f"{path} was found by {by!r}, not by {_describe_key(key)}: leave out key"
         )
     # JSON has no tuples.
     numbers = None

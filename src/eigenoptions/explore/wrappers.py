@@ -20,11 +20,11 @@ from eigenoptions.envs.recognisers import choose_recognition, looks_inside
 from eigenoptions.envs.remote import RemoteEnv, list_single_envs
 from eigenoptions.envs.sources import count_actions, env_name, reset_env, step_env
 from eigenoptions.envs.vector import OptionsVectorWrapper
-from eigenoptions.envs.walkers import Walkers
 from eigenoptions.envs.wrapper import OptionsWrapper
 from eigenoptions.explore.experience import Experience, Walker, describe_env
 from eigenoptions.explore.found import Found
 from eigenoptions.explore.spaces import ExploringSpace, ExploringVectorSpace
+from eigenoptions.explore.walkers import Walkers
 
 logger = logging.getLogger("eigenoptions")
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from eigenoptions.envs.experience import Experience, Walker
-from eigenoptions.envs.found import Found
+from eigenoptions.explore.experience import Experience, Walker
+from eigenoptions.explore.found import Found
 
 
 class Walkers:
