@@ -6,6 +6,10 @@ from math import sqrt
 
 from eigenoptions.deep.backend import Tensor, torch
 
+# Decay of the running means of gradients and of their squares, as in the paper.
+_DECAY_OF_MEANS = 0.9
+_DECAY_OF_SQUARES = 0.999
+
 
 class Adam:
     """Adam (Kingma and Ba, 2015).
@@ -24,20 +28,12 @@ class Adam:
         self.means = [torch.zeros_like(p) for p in parameters]
         self.squares = [torch.zeros_like(p) for p in parameters]
 
-    def step(self, rate: float, beta1: float = 0.9, beta2: float = 0.999) -> None:
-        """Move every tensor by its gradient, and clear the gradient.
-
-        Parameters
-        ----------
-        rate : float
-            Step size.
-        beta1, beta2 : float, default=0.9, 0.999
-            Decay of the running means of gradients and of their squares.
-        """
+    def step(self, rate: float) -> None:
+        """Move every tensor by its gradient and a rate, and clear the gradient."""
         self.n_steps += 1
         # Both running means begin at zero: the corrections undo that.
-        correction1 = 1 - beta1**self.n_steps
-        correction2 = 1 - beta2**self.n_steps
+        correction1 = 1 - _DECAY_OF_MEANS**self.n_steps
+        correction2 = 1 - _DECAY_OF_SQUARES**self.n_steps
         size = rate * sqrt(correction2) / correction1
 
         with torch.no_grad():
@@ -46,8 +42,10 @@ class Adam:
                 gradient = parameter.grad
                 if gradient is None:
                     continue
-                mean.mul_(beta1).add_(gradient, alpha=1 - beta1)
-                square.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
+                mean.mul_(_DECAY_OF_MEANS)
+                mean.add_(gradient, alpha=1 - _DECAY_OF_MEANS)
+                square.mul_(_DECAY_OF_SQUARES)
+                square.addcmul_(gradient, gradient, value=1 - _DECAY_OF_SQUARES)
                 scale = square.sqrt().add_(1e-8)
                 parameter.addcdiv_(mean, scale, value=-size)
                 parameter.grad = None

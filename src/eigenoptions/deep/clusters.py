@@ -163,13 +163,19 @@ class FoundClusters(NamedTuple):
     states: IndexArray
 
 
-def find_clusters(
-    data: Dataset,
-    learned: Spectrum,
-    n_clusters: int = 150,
-    resolution: float = 0.5,
-    max_repeating: int = 5_000,
-) -> FoundClusters:
+# Most clusters: a table of so many states is solved at once.
+_MOST_CLUSTERS = 150
+
+# Centres are added until each observation is within so many typical steps of one, so
+# that most steps lead to another cluster.
+_RESOLUTION = 0.5
+
+# Where observations repeat exactly and there are no more than this, each of them is a
+# cluster of its own.
+_MOST_REPEATING = 5_000
+
+
+def find_clusters(data: Dataset, learned: Spectrum) -> FoundClusters:
     """Cut what was learned into clusters that are about as wide as a step.
 
     Parameters
@@ -178,25 +184,12 @@ def find_clusters(
         The transitions.
     learned : Spectrum
         Its trained eigenfunctions, the constant first.
-    n_clusters : int, default=150
-        Largest number of clusters.
-    resolution : float, default=0.5
-        Centres are added until each observation is within so many typical steps of one.
-    max_repeating : int, default=5000
-        Where observations repeat exactly and there are no more than this, each of them
-        is a cluster of its own.
     """
     with use_one_core():
-        return _cut_into_clusters(data, learned, n_clusters, resolution, max_repeating)
+        return _cut_into_clusters(data, learned)
 
 
-def _cut_into_clusters(
-    data: Dataset,
-    learned: Spectrum,
-    n_clusters: int,
-    resolution: float,
-    max_repeating: int,
-) -> FoundClusters:
+def _cut_into_clusters(data: Dataset, learned: Spectrum) -> FoundClusters:
     """Make clusters: the parameters are those of `find_clusters`."""
     encoder = learned.features
     assert isinstance(encoder, Encoder)
@@ -209,12 +202,12 @@ def _cut_into_clusters(
 
     # The centres are some of the places.
     n_observations = len(places)
-    if data.repeating and n_observations <= max_repeating:
+    if data.repeating and n_observations <= _MOST_REPEATING:
         rows = np.arange(n_observations)
         radius = _find_typical_step(data, places)
     else:
-        radius = resolution * _find_typical_step(data, places)
-        rows, radius = _spread_centres(places, radius, n_clusters)
+        radius = _RESOLUTION * _find_typical_step(data, places)
+        rows, radius = _spread_centres(places, radius, _MOST_CLUSTERS)
 
     # Without those in which the data are caught.
     states = find_nearest(places, places[rows])

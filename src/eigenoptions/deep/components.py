@@ -7,10 +7,14 @@ import numpy as np
 from eigenoptions._types import Float32Array, FloatArray
 from eigenoptions.spectra.canonical import compute_canonical_basis
 
+# Most components: those after them hardly vary, and each costs a column.
+_MOST_COMPONENTS = 512
 
-def find_components(
-    x: Float32Array, noisy: bool, max_components: int = 512
-) -> tuple[Float32Array, Float32Array]:
+# How far variances of noise may exceed their limit, which holds for endless data.
+_SLACK = 1.05
+
+
+def find_components(x: Float32Array, noisy: bool) -> tuple[Float32Array, Float32Array]:
     """Find the principal components of a sample, of variance 1 each or on average.
 
     Parameters
@@ -20,8 +24,6 @@ def find_components(
     noisy : bool
         Whether rows do not repeat, and may have noise: components that look like it
         are left out, and the others keep their shares of the variance.
-    max_components : int, default=512
-        Largest number of components.
 
     Returns
     -------
@@ -43,7 +45,7 @@ def find_components(
     if noisy:
         unit = _estimate_noise(varying)
 
-    variances, axes = _find_axes((varying - centre) / unit, noisy, max_components)
+    variances, axes = _find_axes((varying - centre) / unit, noisy)
     scales = np.sqrt(variances)
     if noisy:
         # At variance 1 the finest details would count as much as what is seen at a
@@ -57,9 +59,7 @@ def find_components(
     return all_centres, components
 
 
-def _find_axes(
-    x: Float32Array, noisy: bool, max_components: int
-) -> tuple[FloatArray, FloatArray]:
+def _find_axes(x: Float32Array, noisy: bool) -> tuple[FloatArray, FloatArray]:
     """Variances ``(m,)``, largest first, and axes ``(D, m)`` of centred data."""
     # The smaller of the two Gram matrices has the same eigenvalues.
     n, d = x.shape
@@ -72,7 +72,7 @@ def _find_axes(
     if noisy:
         n_signal = count_above_noise(variances, n, d)
     n_nonzero = int((variances[:n_signal] > 1e-7 * variances[0]).sum())
-    n_components = min(max(n_nonzero, 1), max_components)
+    n_components = min(max(n_nonzero, 1), _MOST_COMPONENTS)
 
     # The same components on every machine: signs, and axes of equal variance.
     canonical = compute_canonical_basis(
@@ -105,9 +105,7 @@ def _estimate_noise(x: Float32Array) -> Float32Array:
     return np.where(varies, size, typical).astype(np.float32)
 
 
-def count_above_noise(
-    variances: FloatArray, n: int, d: int, slack: float = 1.05
-) -> int:
+def count_above_noise(variances: FloatArray, n: int, d: int) -> int:
     """Count the principal components whose variance is above that of white noise.
 
     It is the smallest number after which the rest could be white noise: no variance of
@@ -120,8 +118,6 @@ def count_above_noise(
         Variances of the components, in descending order.
     n, d : int
         Number of samples and of dimensions.
-    slack : float, default=1.05
-        Factor by which variances of noise may exceed the limit.
     """
     variances = variances[: min(n, d)]
 
@@ -133,7 +129,7 @@ def count_above_noise(
     mean_of_rest = sum_of_rest / d_left
 
     upper_end = mean_of_rest * (1 + np.sqrt(d_left / n_left)) ** 2
-    is_noise = variances <= slack * upper_end
+    is_noise = variances <= _SLACK * upper_end
     if not is_noise.any():
         return len(variances)
     return int(is_noise.argmax())

@@ -376,14 +376,16 @@ def _check_observations(obs: NDArray[Any]) -> NDArray[Any]:
     return obs
 
 
-def _count_interleaved(
-    before: IndexArray, after: IndexArray, max_envs: int = 64
-) -> int:
+# Most environments whose transitions are taken to be interleaved.
+_MOST_ENVIRONMENTS = 64
+
+
+def _count_interleaved(before: IndexArray, after: IndexArray) -> int:
     """Count the environments whose transitions are interleaved.
 
     It is the stride at which transitions follow each other best.
     """
-    max_stride = min(max_envs, len(before) - 1)
+    max_stride = min(_MOST_ENVIRONMENTS, len(before) - 1)
     if max_stride < 1:
         return 1
 

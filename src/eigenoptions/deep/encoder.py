@@ -286,16 +286,20 @@ def check_output(output: Any, n: int) -> Tensor:
     return features
 
 
-def arrange_channels(images: Tensor, max_side: int = 48) -> Tensor:
-    """Images as ``(N, channels, height, width)``, of at most `max_side` pixels a side.
+# Pixels a side: work grows with their square, and 48 show what is where.
+_LARGEST_SIDE = 48
+
+
+def arrange_channels(images: Tensor) -> Tensor:
+    """Images as ``(N, channels, height, width)``, of at most 48 pixels a side.
+
+    Larger images are averaged over squares of pixels.
 
     Parameters
     ----------
     images : Tensor
         ``(N, height, width)``; with channels first or last; or stacked frames ``(N,
         frames, height, width, channels)``.
-    max_side : int, default=48
-        Larger images are averaged over squares of pixels.
     """
     if images.ndim == 3:
         images = images[:, None]
@@ -306,7 +310,7 @@ def arrange_channels(images: Tensor, max_side: int = 48) -> Tensor:
         images = images.permute(0, 3, 1, 2)
 
     height, width = images.shape[2:]
-    pool = ceil(max(height, width) / max_side)
+    pool = ceil(max(height, width) / _LARGEST_SIDE)
     if pool == 1:
         return images.contiguous()
     return torch.nn.functional.avg_pool2d(images, pool, ceil_mode=True)

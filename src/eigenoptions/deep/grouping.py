@@ -93,11 +93,21 @@ def compute_group_means(
     return means.astype(np.float32), sizes
 
 
-def _find_gap(distances: FloatArray, min_ratio: float = 1.05) -> float | None:
+# A gap counts if its far side is by so much farther: a smaller one is there by chance.
+_LEAST_RATIO = 1.05
+
+# Share of the observations that may be near two means: so few may be there by chance.
+_MOST_UNCLEAR = 1e-4
+
+# Correlation with the next observation below which what is left looks like noise.
+_MOST_CORRELATION = 0.1
+
+
+def _find_gap(distances: FloatArray) -> float | None:
     """Find the middle of the widest gap between squared distances ``(n, n)``.
 
     It is the gap whose two sides have the largest ratio. None if this ratio, of
-    distances that are not squared, is less than `min_ratio`.
+    distances that are not squared, is small.
     """
     ascending = np.sort(distances[np.triu_indices(len(distances), 1)])
     # Equal observations have distance zero, by which nothing can be divided.
@@ -106,7 +116,7 @@ def _find_gap(distances: FloatArray, min_ratio: float = 1.05) -> float | None:
 
     widest = int(ratios.argmax())
     # Ratios of squares are squares of ratios.
-    if ratios[widest] < min_ratio**2:
+    if ratios[widest] < _LEAST_RATIO**2:
         return None
     return float(ascending[widest] + ascending[widest + 1]) / 2
 
@@ -142,12 +152,10 @@ def _assign_to_nearest(
     noise: float,
     limit: float,
     block_rows: int = 4096,
-    max_unclear: float = 1e-4,
 ) -> IndexArray | None:
     """Assign each observation to the group with the nearest mean, or to -1: a new one.
 
-    None if more than a share `max_unclear` of the observations are near two means: so
-    few may be there by chance.
+    None if too many observations are near two means.
     """
     # The limit holds for two observations, each with its noise; a mean of n has 1/n.
     limits = limit - noise + noise / sizes
@@ -161,17 +169,12 @@ def _assign_to_nearest(
         n_unclear += int((n_near > 1).sum())
         groups[block] = np.where(n_near > 0, distances.argmin(axis=1), -1)
 
-    if n_unclear > max_unclear * len(x):
+    if n_unclear > _MOST_UNCLEAR * len(x):
         return None
     return groups
 
 
-def _is_white(
-    rest: Float32Array,
-    before: IndexArray,
-    after: IndexArray,
-    max_correlation: float = 0.1,
-) -> bool:
+def _is_white(rest: Float32Array, before: IndexArray, after: IndexArray) -> bool:
     """Tell whether what is left of observations ``(n, d)`` is new in each of them.
 
     Along no coordinate is it correlated with that of the next observation.
@@ -183,4 +186,4 @@ def _is_white(
 
     covariance = (now * later).sum(axis=0)
     size = np.sqrt((now**2).sum(axis=0) * (later**2).sum(axis=0))
-    return bool((np.abs(covariance) <= max_correlation * size).all())
+    return bool((np.abs(covariance) <= _MOST_CORRELATION * size).all())

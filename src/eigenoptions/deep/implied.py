@@ -12,12 +12,20 @@ from eigenoptions._types import FloatArray
 from eigenoptions.deep.dataset import Subset
 from eigenoptions.deep.moments import NumberedFeatures, compute_moments
 
+# Where observations repeat, an autocorrelation below it is not divided by: the one at
+# twice the lag is its square.
+_LEAST_CORRELATION = 0.3
+
+# Longest lag where observations repeat: there pairs are those of a table, and never too
+# few.
+_LONGEST_LAG = 100
+
+# Elsewhere, the share of steps that must begin a pair at twice the lag.
+_LEAST_SHARE = 0.1
+
 
 def compute_implied_values(
-    subset: Subset,
-    functions: NumberedFeatures,
-    lag: int,
-    min_correlation: float = 0.3,
+    subset: Subset, functions: NumberedFeatures, lag: int
 ) -> FloatArray:
     """Compute values per transition from the decay of autocorrelations.
 
@@ -29,9 +37,6 @@ def compute_implied_values(
         From numbers of observations to K functions.
     lag : int
         The shorter lag.
-    min_correlation : float, default=0.3
-        Where observations repeat, an autocorrelation below it is not divided by: the
-        one at twice the lag is its square.
 
     Returns
     -------
@@ -46,7 +51,7 @@ def compute_implied_values(
         # Without noise, what is left of an eigenfunction at twice the lag is the
         # square, however small.
         root = np.sign(near) * np.sqrt(np.maximum(far, 0))
-        decay = np.where(near < min_correlation, root, decay)
+        decay = np.where(near < _LEAST_CORRELATION, root, decay)
 
     if lag == 1:
         return 1.0 - np.clip(decay, -1.0, 1.0)
@@ -59,7 +64,6 @@ def compute_long_lag_values(
     functions: NumberedFeatures,
     values: FloatArray,
     lag: int,
-    max_lag: int = 100,
 ) -> FloatArray:
     """Compute the values of slow functions at long lags.
 
@@ -76,9 +80,6 @@ def compute_long_lag_values(
         Their implied values at the lag.
     lag : int
         The lag from which to go on.
-    max_lag : int, default=100
-        Longest lag where observations repeat: there pairs are those of a table, and
-        never too few.
 
     Returns
     -------
@@ -87,7 +88,7 @@ def compute_long_lag_values(
     """
     lag = 2 * lag
     is_slow = values[1:] * lag < 0.5
-    while is_slow.any() and _has_enough_pairs(subset, lag, max_lag):
+    while is_slow.any() and _has_enough_pairs(subset, lag):
         implied = compute_implied_values(subset, functions, lag)
         slow_values = np.where(is_slow, implied[1:], values[1:])
         values = np.append(0.0, slow_values)
@@ -96,14 +97,12 @@ def compute_long_lag_values(
     return values
 
 
-def _has_enough_pairs(
-    subset: Subset, lag: int, max_lag: int, min_share: float = 0.1
-) -> bool:
+def _has_enough_pairs(subset: Subset, lag: int) -> bool:
     """Tell whether values may be taken at a lag and twice the lag."""
     if subset.data.repeating:
-        return lag <= max_lag
+        return lag <= _LONGEST_LAG
     before, _ = subset.list_pairs(2 * lag)
-    return len(before) >= min_share * len(subset.starts)
+    return len(before) >= _LEAST_SHARE * len(subset.starts)
 
 
 def _compute_autocorrelations(

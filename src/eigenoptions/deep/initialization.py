@@ -81,10 +81,14 @@ def _wrap_module(module: Module, observations: NDArray[Any]) -> Encoder:
     return Encoder({**recipe, "hidden": [output.shape[1]]}, {}, module)
 
 
-def _choose_kind(observations: NDArray[Any], max_dimensions: int = 16) -> str:
+# Most dimensions that some hundred Fourier features can cover.
+_MOST_DIMENSIONS = 16
+
+
+def _choose_kind(observations: NDArray[Any]) -> str:
     """Choose the kind of encoder: Fourier features suit vectors of few dimensions."""
     shape = observations.shape[1:]
-    if len(shape) == 1 and shape[0] <= max_dimensions:
+    if len(shape) == 1 and shape[0] <= _MOST_DIMENSIONS:
         return "mlp"
     return "random"
 

@@ -132,12 +132,12 @@ def remove_noise(
     return SlowFunctions(np.append(0.0, 1.0 - decay), vectors)
 
 
+# An autocorrelation below it would be lost in the noise of the data.
+_LEAST_VISIBLE = 0.3
+
+
 def find_visible_lag(
-    subset: Subset,
-    features: NumberedFeatures,
-    k: int,
-    max_lag: int,
-    min_correlation: float = 0.3,
+    subset: Subset, features: NumberedFeatures, k: int, max_lag: int
 ) -> int:
     """Find the longest lag at which the fastest of k functions can still be seen.
 
@@ -151,8 +151,6 @@ def find_visible_lag(
         Number of functions, the constant included.
     max_lag : int
         Longest lag.
-    min_correlation : float, default=0.3
-        An autocorrelation below it would be lost in the noise of the data.
     """
     if max_lag == 1:
         return 1
@@ -166,7 +164,7 @@ def find_visible_lag(
 
     fastest = max(1.0 - float(values.max()), 0.0)
     lag = max_lag
-    while lag > 1 and fastest**lag < min_correlation:
+    while lag > 1 and fastest**lag < _LEAST_VISIBLE:
         # The next odd lag: at even ones a function that changes its sign in each step
         # looks slow.
         lag -= 1 + lag % 2

@@ -139,18 +139,19 @@ def _compute_scores(
     )
 
 
+# Most observations that decide about signs: more of them take time and memory.
+_MOST_OBSERVATIONS = 25_000
+
+
 def _fix_signs(
-    vectors: FloatArray,
-    features: NumberedFeatures,
-    n_observations: int,
-    max_observations: int = 25_000,
+    vectors: FloatArray, features: NumberedFeatures, n_observations: int
 ) -> FloatArray:
     """Choose the sign of each function so that its largest value is positive.
 
     Values within a hundredth of the largest count as equal to it, and the first of them
     decides: what is learned is not exact.
     """
-    numbers = np.arange(min(n_observations, max_observations))
+    numbers = np.arange(min(n_observations, _MOST_OBSERVATIONS))
     f = features(numbers) @ vectors
     sizes = np.abs(f)
     peaks = find_first_maximum(sizes, 0.01 * sizes.max(axis=0), axis=0)

@@ -34,6 +34,15 @@ logger = logging.getLogger("eigenoptions")
 # From numbers (N,) of observations to the inputs (N, ...) of the trained layers.
 _NumberedInputs: TypeAlias = Callable[[IndexArray], Tensor]
 
+# Noise that is added to noisy inputs, whose components have variance 1, so that none is
+# memorised.
+_INPUT_NOISE = 0.6
+
+# What a core of the year 2024 does per second, and what each training step takes beside
+# its operations.
+_OPERATIONS_PER_SECOND = 4e10
+_OVERHEAD_SECONDS = 3e-3
+
 
 @shows_progress
 def learn(
@@ -279,9 +288,6 @@ class _Trainer:
         Whether noisy observations that show the same state are numbered.
     rng : Generator
         Source of the random numbers.
-    input_noise : float, default=0.6
-        Noise that is added to noisy inputs, whose components have variance 1, so that
-        none is memorised.
     """
 
     def __init__(
@@ -292,7 +298,6 @@ class _Trainer:
         lag: int,
         recognise: bool,
         rng: np.random.Generator,
-        input_noise: float = 0.6,
     ) -> None:
         self.k = k
         self.rng = rng
@@ -309,7 +314,7 @@ class _Trainer:
         self.lag = self._shorten_lag(lag)
 
         is_noisy = self.encoder.recipe["encoder"] == "random" and not data.repeating
-        self.noise = input_noise if is_noisy else 0.0
+        self.noise = _INPUT_NOISE if is_noisy else 0.0
         if is_noisy and recognise:
             self._recognise_states()
 
@@ -392,10 +397,8 @@ class _Trainer:
         self.data = grouped
         self.training, self.held_out = grouped.split(self.offset)
 
-    def estimate_step_seconds(
-        self, batch: int, operations_per_second: float = 4e10, overhead: float = 3e-3
-    ) -> float:
-        """Estimate the CPU seconds of a training step on a core of the year 2024."""
+    def estimate_step_seconds(self, batch: int) -> float:
+        """Estimate the CPU seconds of a training step."""
         n_rows = 2 * batch
         if self.data.repeating:
             # Each distinct observation of a batch is computed once.
@@ -405,7 +408,7 @@ class _Trainer:
         n_operations = 6.0 * n_weights
         if self.encoder.module is not None:
             n_operations += 4e5
-        return overhead + n_rows * n_operations / operations_per_second
+        return _OVERHEAD_SECONDS + n_rows * n_operations / _OPERATIONS_PER_SECOND
 
     def train(
         self,
