@@ -105,14 +105,16 @@ def published_starts(game: str) -> list[tuple[int, ...]]:
     return [_read_start(text, actions) for text in _PUBLISHED_STARTS[name]]
 
 
-def _read_start(
-    text: str, actions: tuple[str, ...], frames_per_action: int = 5
-) -> tuple[int, ...]:
+# Frames for which each published action was held.
+_FRAMES_PER_ACTION = 5
+
+
+def _read_start(text: str, actions: tuple[str, ...]) -> tuple[int, ...]:
     """Read a start state: one action per frame."""
     taken: list[int] = []
     for letter, count in re.findall(r"(\w)(\d+)", text):
         action = actions.index(_ACTIONS_BY_LETTER[letter])
-        taken += [action] * (frames_per_action * int(count))
+        taken += [action] * (_FRAMES_PER_ACTION * int(count))
     return tuple(taken)
 
 

@@ -79,6 +79,13 @@ def slow_directions(
     return _compute_slow_spectrum(episodes, Ram(addresses=addresses))
 
 
+# Decisions after which an episode ends.
+_EPISODE_DECISIONS = 100
+
+# A byte counts if it depends on the action in more than this share of the states.
+_LEAST_SHARE = 0.02
+
+
 def play_randomly(
     emulator: Emulator,
     starts: Sequence[Sequence[int]],
@@ -86,7 +93,6 @@ def play_randomly(
     n_decisions: int,
     rng: np.random.Generator,
     *,
-    max_episode_decisions: int = 100,
     n_states: int = 60,
 ) -> tuple[list[Bytes], list[Any]]:
     """Play random actions from the starts in turn.
@@ -100,11 +106,10 @@ def play_randomly(
     frame_skip : int
         Frames for which an action is repeated: one decision.
     n_decisions : int
-        Number of decisions; the last episode is played to its end.
+        Number of decisions; the last episode is played to its end. An episode ends
+        after 100 of its own, or when a life is lost.
     rng : Generator
         Draws the actions.
-    max_episode_decisions : int, default=100
-        An episode ends after this many decisions, or when a life is lost.
     n_states : int, default=60
         About how many of the states seen are returned.
 
@@ -128,7 +133,7 @@ def play_randomly(
         emulator.restore(first_states[len(episodes) % len(first_states)])
         lives_at_start = emulator.lives
         rams = [emulator.ram()]
-        actions = rng.integers(emulator.n_actions, size=max_episode_decisions)
+        actions = rng.integers(emulator.n_actions, size=_EPISODE_DECISIONS)
         for action in actions.tolist():
             if n_played % 16 == 0:
                 states.append(emulator.save())
@@ -149,7 +154,6 @@ def find_lasting_bytes(
     *,
     frame_skip: int = 8,
     rest_frames: int = 16,
-    min_share: float = 0.02,
 ) -> tuple[int, ...]:
     """Find the bytes on which actions have a lasting influence.
 
@@ -166,8 +170,6 @@ def find_lasting_bytes(
         Frames for which the action is repeated.
     rest_frames : int, default=16
         Frames without any action that follow.
-    min_share : float, default=0.02
-        A byte counts if it depends on the action in more than this share of the states.
 
     Returns
     -------
@@ -185,7 +187,7 @@ def find_lasting_bytes(
         n_dependent += (np.stack(outcomes) != outcomes[0]).any(axis=0)
     emulator.restore(here)
 
-    addresses = np.flatnonzero(n_dependent > min_share * len(states))
+    addresses = np.flatnonzero(n_dependent > _LEAST_SHARE * len(states))
     return tuple(addresses.tolist())
 
 

@@ -163,11 +163,10 @@ class FoundClusters(NamedTuple):
     states: IndexArray
 
 
-# Most clusters: a table of so many states is solved at once.
+# Most clusters.
 _MOST_CLUSTERS = 150
 
-# Centres are added until each observation is within so many typical steps of one, so
-# that most steps lead to another cluster.
+# Centres are added until each observation is within so many typical steps of one.
 _RESOLUTION = 0.5
 
 # Where observations repeat exactly and there are no more than this, each of them is a

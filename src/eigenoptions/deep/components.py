@@ -7,10 +7,10 @@ import numpy as np
 from eigenoptions._types import Float32Array, FloatArray
 from eigenoptions.spectra.canonical import compute_canonical_basis
 
-# Most components: those after them hardly vary, and each costs a column.
+# Most components.
 _MOST_COMPONENTS = 512
 
-# How far variances of noise may exceed their limit, which holds for endless data.
+# Factor by which variances of noise may exceed their limit.
 _SLACK = 1.05
 
 

@@ -286,7 +286,7 @@ def check_output(output: Any, n: int) -> Tensor:
     return features
 
 
-# Pixels a side: work grows with their square, and 48 show what is where.
+# Most pixels a side.
 _LARGEST_SIDE = 48
 
 

@@ -93,7 +93,7 @@ def compute_group_means(
     return means.astype(np.float32), sizes
 
 
-# A gap counts if its far side is by so much farther: a smaller one is there by chance.
+# A gap counts if its far side is so many times as far as its near one.
 _LEAST_RATIO = 1.05
 
 # Share of the observations that may be near two means: so few may be there by chance.

@@ -81,7 +81,7 @@ def _wrap_module(module: Module, observations: NDArray[Any]) -> Encoder:
     return Encoder({**recipe, "hidden": [output.shape[1]]}, {}, module)
 
 
-# Most dimensions that some hundred Fourier features can cover.
+# Most dimensions of vectors for which Fourier features are chosen.
 _MOST_DIMENSIONS = 16
 
 

@@ -139,7 +139,7 @@ def _compute_scores(
     )
 
 
-# Most observations that decide about signs: more of them take time and memory.
+# Most observations that decide about signs.
 _MOST_OBSERVATIONS = 25_000
 
 

@@ -207,6 +207,10 @@ def best_option_chance(
     )
 
 
+# Most diffusion times after those of the grid.
+_MOST_REFINEMENTS = 20
+
+
 class _ChanceSearch:
     """A search for the best option chance, which counts what it computes.
 
@@ -222,8 +226,6 @@ class _ChanceSearch:
         See `best_option_chance`.
     grid : sequence of float
         Log-odds in ascending order: chances from 5e-5 to 0.99.
-    max_refinements : int, default=20
-        Most diffusion times after those of the grid.
     """
 
     def __init__(
@@ -231,15 +233,13 @@ class _ChanceSearch:
         system: HittingSystem,
         progress: Progress | None,
         grid: Sequence[float] = (-10.0, -7.0, -4.5, -2.0, 0.5, 4.5),
-        max_refinements: int = 20,
     ) -> None:
         self.system = system
         self.progress = progress
         self.grid = grid
-        self.max_refinements = max_refinements
         self.n_computed = 0
         # One more, for the times that the result is compared with.
-        self.n_total = len(grid) + max_refinements + 1
+        self.n_total = len(grid) + _MOST_REFINEMENTS + 1
 
     def find_chance(self) -> float:
         """The option chance with the smallest diffusion time."""
@@ -254,7 +254,7 @@ class _ChanceSearch:
             self._compute_log_time,
             bounds=(low, high),
             method="bounded",
-            options={"xatol": 0.01, "maxiter": self.max_refinements},
+            options={"xatol": 0.01, "maxiter": _MOST_REFINEMENTS},
         )
         return _convert_log_odds(minimum.x)
 

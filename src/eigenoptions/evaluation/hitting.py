@@ -38,6 +38,13 @@ from eigenoptions.options import OptionSet
 # Exact answers hold about ten dense arrays (S, S), which take 1.3 GB at this size.
 _MAX_STATES = 4_000
 
+# Number of states up to which elimination is used. It takes a minute if all goals of so
+# many states need it.
+_MAX_ELIMINATION_STATES = 500
+
+# Relative error that must be proved where there are more states.
+_MAX_ERROR_OF_LARGE = 1e-2
+
 
 @shows_progress
 def hitting_times(
@@ -86,13 +93,9 @@ class HittingSystem:
     behaviour : Behaviour
         The actions and options. Its option chance is not used: `solve` takes one.
     max_error : float, default=1e-9
-        Relative error that must be proved. Where it is not, a goal is solved again by
-        elimination, which is slow but always accurate.
-    max_elimination_states : int, default=500
-        Number of states up to which elimination is used. It takes a minute if all goals
-        of so many states need it.
-    max_error_large : float, default=1e-2
-        Relative error that must be proved where there are more states.
+        Relative error that must be proved up to 500 states, and 0.01 beyond. Where it
+        is not, a goal is solved again by elimination, which is slow but always
+        accurate.
     block_entries : int, default=2**22
         Numbers in the largest array of the goals that are solved together (32 MB).
     """
@@ -102,8 +105,6 @@ class HittingSystem:
         behaviour: Behaviour,
         *,
         max_error: float = 1e-9,
-        max_elimination_states: int = 500,
-        max_error_large: float = 1e-2,
         block_entries: int = 2**22,
     ) -> None:
         n_states = len(behaviour.states)
@@ -113,8 +114,8 @@ class HittingSystem:
                 f"got {n_states:,}: use diffusion_estimate, which samples"
             )
         self.behaviour = behaviour
-        self.can_eliminate = n_states <= max_elimination_states
-        self.max_error = max_error if self.can_eliminate else max_error_large
+        self.can_eliminate = n_states <= _MAX_ELIMINATION_STATES
+        self.max_error = max_error if self.can_eliminate else _MAX_ERROR_OF_LARGE
         self.block_entries = block_entries
 
     @cached_property

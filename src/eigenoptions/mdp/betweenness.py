@@ -9,13 +9,17 @@ from scipy.sparse import csr_array
 
 from eigenoptions._types import FloatArray, IndexArray, Progress, Randomness
 
+# Most states from which shortest paths start: in larger graphs they are a sample.
+_MOST_STARTS = 2_000
+
+# Number of starts whose levels are one sparse matrix ``(starts, S)``.
+_STARTS_TOGETHER = 256
+
 
 def compute_betweenness(
     W: csr_array,
     rng: Randomness = 0,
     *,
-    max_starts: int = 2000,
-    block_size: int = 256,
     max_bytes: float = 2**30,
     progress: Progress | None = None,
 ) -> FloatArray:
@@ -29,11 +33,7 @@ def compute_betweenness(
     W : csr_array of shape (S, S)
         The graph; only which entries are stored matters.
     rng : int or Generator, default=0
-        Draws the starts, if there are more states than `max_starts`.
-    max_starts : int, default=2000
-        Most states from which shortest paths start.
-    block_size : int, default=256
-        Number of starts whose levels are one sparse matrix ``(starts, S)``.
+        Draws 2,000 starts, if there are more states.
     max_bytes : float, default=2**30
         Largest size of the levels of a block: in a large graph, blocks have fewer
         starts.
@@ -50,12 +50,12 @@ def compute_betweenness(
     n = W.shape[0]
     A = csr_array((np.ones(W.nnz), W.indices, W.indptr), shape=W.shape)
     starts = np.arange(n)
-    if n > max_starts:
-        drawn = np.random.default_rng(rng).choice(n, max_starts, replace=False)
+    if n > _MOST_STARTS:
+        drawn = np.random.default_rng(rng).choice(n, _MOST_STARTS, replace=False)
         starts = np.sort(drawn)
 
     # A state of a level takes an index, a number and a mark, twice while it is made.
-    block_size = max(1, min(block_size, int(max_bytes / (40 * n))))
+    block_size = max(1, min(_STARTS_TOGETHER, int(max_bytes / (40 * n))))
     total = 2 * n * len(starts)
     betweenness = np.zeros(n)
     for first in range(0, len(starts), block_size):

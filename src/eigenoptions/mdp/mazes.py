@@ -302,14 +302,16 @@ def _find_successors(shape: tuple[int, ...], coords: IndexArray) -> IndexArray:
     return np.where(successors >= 0, successors, states[:, None])
 
 
-def _check_size(
-    rows: int, cols: int, cells_per_unit: int, max_cells: int = 20_000_000
-) -> None:
-    """Check the number of cells of a generated map; the largest take 7 GB as an MDP."""
+# Most cells of a generated map, which take 7 GB as an MDP.
+_MOST_CELLS = 20_000_000
+
+
+def _check_size(rows: int, cols: int, cells_per_unit: int) -> None:
+    """Check the number of cells of a generated map."""
     n_units = check_int("rows", rows, 0) * check_int("cols", cols, 0)
     n_cells = n_units * cells_per_unit
-    if not 1 <= n_cells <= max_cells:
+    if not 1 <= n_cells <= _MOST_CELLS:
         raise ValueError(
-            f"a map has 1 to {max_cells:,} cells, one of {rows} x {cols} has "
+            f"a map has 1 to {_MOST_CELLS:,} cells, one of {rows} x {cols} has "
             f"{n_cells:,}"
         )

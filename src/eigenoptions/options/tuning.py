@@ -458,12 +458,16 @@ def _measure_walks(
     return times
 
 
+# A target that was not visited counts as if it were visited at so many times the limit.
+# Above 1, so that it is worse than a visit at the last step.
+_PENALTY = 3.0
+
+
 def measure_first_visits(
     tables: tuple[Moves, Choices],
     targets: BoolArray,
     limit: int,
     seed: Sequence[int],
-    penalty: float = 3.0,
 ) -> tuple[float, int]:
     """Walk from a random target state until all targets were visited.
 
@@ -477,9 +481,6 @@ def measure_first_visits(
         Steps after which the walk ends.
     seed : sequence of int
         Seed of the walk.
-    penalty : float, default=3.0
-        A target that was not visited counts as if it were visited at the step
-        ``penalty * limit``. Above 1, so that it is worse than a visit at the last step.
 
     Returns
     -------
@@ -501,5 +502,5 @@ def measure_first_visits(
 
     n_missed = int((touched == 0).sum())
     n_others = int(targets.sum()) - 1
-    mean = (sum_of_first_visits + penalty * limit * n_missed) / n_others
+    mean = (sum_of_first_visits + _PENALTY * limit * n_missed) / n_others
     return mean, n_steps

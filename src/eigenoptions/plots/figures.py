@@ -359,12 +359,16 @@ def make_maps(
     return figure, axes.ravel().tolist()
 
 
-def _choose_width(mdp: MDP, least: float = 1.7, most: float = 6.8) -> float:
+# Width of the smallest map in inches.
+_LEAST_WIDTH = 1.7
+
+
+def _choose_width(mdp: MDP, most: float = 6.8) -> float:
     """Width of a map in inches: an arrow needs a ninth of one."""
     if mdp.coords is None or mdp.n_states > MAX_DETAILED_STATES:
-        return least
+        return _LEAST_WIDTH
     n_columns = np.ptp(mdp.coords[:, 1]) + 3
-    return float(np.clip(n_columns / 9.0, least, most))
+    return float(np.clip(n_columns / 9.0, _LEAST_WIDTH, most))
 
 
 def _measure_shape(mdp: MDP) -> float:

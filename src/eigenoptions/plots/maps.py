@@ -461,12 +461,12 @@ def _draw_turns(
     ax.add_collection(LineCollection(lines, colors=INK, linewidths=width, zorder=3))
 
 
+# More rings would hide a map.
+_MOST_RINGS = 200
+
+
 def _draw_large_option(
-    ax: Axes,
-    mdp: MDP,
-    option: Option,
-    cmap: str | Colormap | None,
-    max_rings: int = 200,
+    ax: Axes, mdp: MDP, option: Option, cmap: str | Colormap | None
 ) -> None:
     """Draw an option of a large map: colours, and marks where it terminates."""
     # The potential of a single goal is one bright cell: its value shows the way there.
@@ -477,10 +477,10 @@ def _draw_large_option(
         draw_values(ax, mdp, option.value, cmap=cmap)
 
     ends = _read_cells(mdp)[option.termination]
-    if len(ends) <= max_rings:
+    if len(ends) <= _MOST_RINGS:
         _draw_rings(ax, ends, size=5.0, width=1.2)
     else:
-        # More rings would hide the map: one pixel each.
+        # One pixel each.
         rows, columns = ends.T
         ax.plot(columns, rows, marker=",", linestyle="none", color=RED)
 

@@ -15,6 +15,9 @@ from eigenoptions.options.execution import RunningOption, is_end
 from eigenoptions.samples import Transitions
 from eigenoptions.samples.linear import LinearOption, LinearOptionSet
 
+# One of so many nearest steps is drawn: their ends differ.
+_N_NEAREST = 4
+
 
 class Path(NamedTuple):
     """Observations ``(n, D)`` on the way of an option, and whether it terminated."""
@@ -62,7 +65,6 @@ class RecordedSteps:
         rng: np.random.Generator,
         max_steps: int = 300,
         reach: float = 1.5,
-        n_nearest: int = 4,
     ) -> Path:
         """Where an option leads from the observation in a row.
 
@@ -78,8 +80,6 @@ class RecordedSteps:
             Longest path.
         reach : float, default=1.5
             The path breaks off where no step is so near, in large steps of the data.
-        n_nearest : int, default=4
-            Steps to draw from.
         """
         running = RunningOption(option, rng)
         obs = self.steps.obs[row]
@@ -88,22 +88,20 @@ class RecordedSteps:
             action = running.act(obs)
             if is_end(action):
                 return Path(np.array(path), True)
-            near = self._find_steps(obs, action, reach, n_nearest)
+            near = self._find_steps(obs, action, reach)
             if not len(near):
                 break
             obs = self.steps.next_obs[rng.choice(near)]
             path.append(obs)
         return Path(np.array(path), False)
 
-    def _find_steps(
-        self, obs: FloatArray, action: int, reach: float, n_nearest: int
-    ) -> IndexArray:
+    def _find_steps(self, obs: FloatArray, action: int, reach: float) -> IndexArray:
         """Rows of the nearest steps with an action, of those within reach."""
         if action not in self._trees:
             return np.empty(0, dtype=np.intp)
         place = self._select(obs) / self._scale
         distances, nearest = self._trees[action].query(
-            place, k=range(1, n_nearest + 1), distance_upper_bound=reach
+            place, k=range(1, _N_NEAREST + 1), distance_upper_bound=reach
         )
         # Where fewer are within reach, distances are infinite.
         is_near = np.isfinite(distances)

@@ -224,11 +224,14 @@ def _count_below(L: csr_array, low: float, high: float) -> int | None:
     return None
 
 
+# Most corrections: the error that one leaves is quadratic.
+_MOST_PASSES = 4
+
+
 def _correct_eigenpairs(
     laplacian: GraphLaplacian,
     eigenpairs: _Eigenpairs,
     *,
-    max_passes: int = 4,
     block_entries: int = 2**22,
 ) -> tuple[FloatArray, FloatArray]:
     """The complete eigenpairs, corrected by all of them, in place.
@@ -247,7 +250,7 @@ def _correct_eigenpairs(
     vectors /= root_mass
 
     width = max(1, block_entries // len(vectors))
-    for _ in range(max_passes):
+    for _ in range(_MOST_PASSES):
         largest = 0.0
         for first in range(0, n_complete, width):
             block = slice(first, min(first + width, n_complete))
