@@ -211,6 +211,64 @@ def test_the_same_seeds_give_the_same_bytes() -> None:
     )
 
 
+def test_everything_follows_from_the_seed_unless_rng_is_given() -> None:
+    walks = [list_bytes(eo.explore(FOUR_ROOMS, 300, seed=s)) for s in range(4)]
+    assert len({walk[0] for walk in walks}) == 4
+    assert walks[0] == list_bytes(eo.explore(FOUR_ROOMS, 300))
+    assert walks[3] == list_bytes(eo.explore(FOUR_ROOMS, 300, rng=3))
+    assert walks[3] == list_bytes(eo.explore(FOUR_ROOMS, 300, seed=5, rng=3))
+
+
+def make_fixed(seed: int = 3) -> gym.Env[Any, Any]:
+    return eo.envs.FixedSeed(gym.make("minigrid:MiniGrid-DoorKey-5x5-v0"), seed)
+
+
+def test_a_fixed_seed_is_known_without_saying_it_again(
+    tmp_path: Path, caplog: Any
+) -> None:
+    bare = "minigrid:MiniGrid-DoorKey-5x5-v0"
+    found = eo.explore(make_fixed(), 300)
+    again = eo.explore(bare, 300, seed=3)
+    assert found.about.seed == 3
+    assert found.about.layout == again.about.layout
+    found.save(tmp_path / "found")
+    assert eo.load_found(tmp_path / "found").about.seed == 3
+    assert Explorer(make_fixed(), seed=3).found.about.seed == 3
+
+    with caplog.at_level("INFO", logger="eigenoptions"):
+        options = eo.discover(make_fixed(), 2)
+    assert "layout of seed 3" in caplog.text
+    for other in (
+        eo.discover(make_fixed, 2),
+        eo.discover(make_fixed(), 2, key="pose", steps=100),
+        eo.discover(found, 2),
+    ):
+        assert other.mdp is not None
+        assert other.mdp.recognition["seed"] == 3  # type: ignore[index]
+    assert options.mdp.states == eo.from_env(bare, seed=3).states  # type: ignore[union-attr]
+    wrapped = eo.OptionsWrapper(make_fixed(), options)
+    wrapped.reset(seed=0)
+    with pytest.raises(ValueError, match=r"FixedSeed\(env, 3\)"):
+        eo.OptionsWrapper(make_fixed(4), options).reset(seed=0)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: eo.explore(make_fixed(), 300, seed=4),
+        lambda: eo.explore(make_fixed(), 300, seed=0),
+        lambda: eo.discover(make_fixed(), seed=4),
+        lambda: eo.discover(make_fixed, seed=4),
+        lambda: eo.discover(make_fixed(), key="pose", seed=4),
+        lambda: eo.from_env(make_fixed(), seed=4),
+        lambda: eo.envs.FixedSeed(make_fixed(), 4),
+    ],
+)
+def test_contradicting_seeds_are_refused(call: Any) -> None:
+    with pytest.raises(ValueError, match="FixedSeed"):
+        call()
+
+
 def test_numbered_observations_keep_their_numbers() -> None:
     found = eo.explore("CliffWalking-v1", 2000, until="known")
     exact = eo.from_env("CliffWalking-v1")

@@ -17,6 +17,7 @@ from gymnasium.spaces import MultiDiscrete
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 import eigenoptions as eo
+from eigenoptions.discovery.sources import explore_key
 from eigenoptions.envs import FixedSeed, MazeEnv
 from tests.tables import make_options
 
@@ -286,3 +287,25 @@ def test_the_program_notes_what_became_of_environments(tmp_path: Path) -> None:
     assert "key=" in refused["said"]
     counts = count_outcomes(pd.DataFrame([refused]))
     assert counts.silent.tolist() == [0]
+
+
+def test_other_seeds_explore_otherwise_and_rng_decides_if_given() -> None:
+    def list_steps(**settings: Any) -> list[int]:
+        found = explore_key(eo.maze("four-rooms"), "observation", **settings)
+        return found.numbers.action.tolist()
+
+    first = list_steps(seed=None, rng=None)
+    assert first == list_steps(seed=0, rng=None)
+    assert first != list_steps(seed=1, rng=None)
+    assert list_steps(seed=1, rng=None) == list_steps(seed=2, rng=1)
+
+
+def test_what_a_method_draws_follows_from_the_seed() -> None:
+    def list_goals(**settings: Any) -> list[str]:
+        lake = "FrozenLake8x8-v1"
+        return eo.discover(lake, 4, method="random", **settings).labels
+
+    assert list_goals() == list_goals(seed=0)
+    assert list_goals(seed=1) == list_goals(rng=1)
+    assert list_goals(seed=1) != list_goals(seed=2)
+    assert list_goals(seed=2, rng=1) == list_goals(rng=1)

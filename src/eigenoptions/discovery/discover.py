@@ -56,7 +56,7 @@ def discover(
     gamma: float | None = None,
     key: str | Key | None = None,
     seed: int | None = None,
-    rng: Randomness = 0,
+    rng: Randomness | None = None,
     progress: ProgressArgument = None,
     **settings: Any,
 ) -> OptionSet | LinearOptionSet:
@@ -101,10 +101,12 @@ def discover(
         `seed`. Options belong to the key: they run in every layout in which it means
         the same, where it has been seen.
     seed : int, default=None
-        Seed of the environment's reset, on which MiniGrid's layout depends. None: 0, as
-        in `FixedSeed`. A sampled environment has no layout of its own, and refuses it.
-    rng : int or Generator, default=0
-        Draws samples, generated mazes, and what the method draws.
+        Seed of the environment's reset, on which MiniGrid's layout depends. None: that
+        of `FixedSeed`, or 0. A sampled environment has no layout of its own, and
+        refuses it.
+    rng : int or Generator, default=None
+        Draws samples, generated mazes, and what the method draws. None: it follows from
+        the seed.
     progress : bool or callable, default=None
         True shows a bar, None only after two seconds. A function is called as
         ``progress(done, total)`` in each part of the work.
@@ -138,6 +140,9 @@ def discover(
             "features must be a name or a function from a batch of observations to an "
             f"array, got {type(features).__name__}"
         )
+    follows_seed = rng is None
+    if rng is None:
+        rng = 0 if seed is None else seed
     request = Request(
         method=get_method(method),
         n_options=n_options,
@@ -152,11 +157,17 @@ def discover(
         return discover_table(source, request, {"source": "table"})
 
     # Imported here: environments take a tenth of a second, and an MDP needs none.
-    from eigenoptions.discovery.sources import explore_source, read_source
+    from eigenoptions.discovery.sources import (
+        explore_source,
+        follow_fixed_seed,
+        read_source,
+    )
     from eigenoptions.explore.from_found import discover_found
     from eigenoptions.samples.from_samples import discover_samples
     from eigenoptions.samples.sampling import Samples
 
+    if follows_seed:
+        request = follow_fixed_seed(source, request)
     if key is None:
         read = read_source(source, request)
     else:
@@ -191,13 +202,14 @@ def _describe(
     name = about.get("mdp") or about.get("environment") or type(source).__name__
     size = f"{len(options)} options"
     operator = about.get("operator")
-    seed = read.request.seed or 0
+    seed = 0
     has_layout = is_partial = False
     if isinstance(options, OptionSet):
         size = f"{len(options)} options on {options.n_states:,} states"
         operator = operator or read.request.method.settings.get("operator")
         recognition = options.mdp.recognition or {}
         has_layout = bool(recognition.get("layout"))
+        seed = recognition.get("seed", 0)
         is_partial = bool(recognition.get("partial"))
 
     if about.get("source") == "table":
@@ -206,7 +218,6 @@ def _describe(
         kind = f"{about.get('transitions', 0):,} samples"
     elif hasattr(read.data, "about"):
         kind = "what was explored"
-        seed = read.data.about.seed
     elif is_partial:
         kind = "the part that was found"
     else:

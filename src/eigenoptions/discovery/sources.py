@@ -17,6 +17,7 @@ from eigenoptions._validation import check_int
 from eigenoptions.discovery.tables import Request
 from eigenoptions.envs.families import Key
 from eigenoptions.envs.finite import SearchResult, mdp_from_table, try_search
+from eigenoptions.envs.fixed_seed import choose_seed
 from eigenoptions.envs.sources import (
     count_actions,
     env_name,
@@ -93,7 +94,9 @@ def read_source(source: Any, request: Request) -> ReadSource:
         return ReadSource(samples, "samples", request, is_environment=False)
 
     if not wants_samples:
-        table = read_environment(source, request.progress, seed=request.seed or 0)
+        table = read_environment(
+            source, request.progress, seed=request.seed, rng=request.rng
+        )
         if table is not None:
             mdp, kind = table
             return ReadSource(mdp, kind, request, is_environment=True)
@@ -103,6 +106,11 @@ def read_source(source: Any, request: Request) -> ReadSource:
             "draws the samples), or give key= or FixedSeed(env, seed)"
         )
     return _sample_source(source, request)
+
+
+def follow_fixed_seed(source: Any, request: Request) -> Request:
+    """Return the request with the seed of `FixedSeed` for all that is random."""
+    return replace(request, rng=choose_seed(source, request.seed))
 
 
 def _check_has_reset(source: Any) -> None:
@@ -142,7 +150,7 @@ def explore_source(source: Any, key: str | Key, request: Request) -> ReadSource:
     found = explore_key(
         source,
         key,
-        seed=request.seed or 0,
+        seed=request.seed,
         rng=request.rng,
         progress=request.progress,
         **exploring,
@@ -154,7 +162,7 @@ def explore_key(
     env: Explorable,
     key: str | Key,
     *,
-    seed: int,
+    seed: int | None,
     rng: Randomness,
     steps: int = 20_000,
     progress: Progress | None = None,
@@ -273,7 +281,8 @@ def read_environment(
     source: Any,
     progress: Progress | None = None,
     max_states: int = 20_000,
-    seed: int = 0,
+    seed: int | None = None,
+    rng: Randomness | None = None,
 ) -> tuple[MDP, str] | None:
     """The MDP of a finite environment; None for an environment to be sampled.
 
@@ -290,8 +299,8 @@ def read_environment(
         Called with the numbers of states expanded and found.
     max_states : int, default=20000
         Most states of a search.
-    seed : int, default=0
-        Seed of the reset before the search.
+    seed, rng : default=None
+        As in `explore`: the seed of the reset before the search, and what a walk draws.
 
     Returns
     -------
@@ -305,12 +314,13 @@ def read_environment(
     with nullcontext() if env is source else closing(env):
         n_actions = count_actions(env)
         name = env_name(env)
+        seed = choose_seed(env, seed)
         mdp = mdp_from_table(env)
         if mdp is not None:
             kind = "table"
         else:
             kind = "explored"
-            mdp = _search_states(env, n_actions, name, progress, max_states, seed)
+            mdp = _search_states(env, n_actions, name, progress, max_states, seed, rng)
         if mdp is None:
             return None
 
@@ -334,6 +344,7 @@ def _search_states(
     progress: Progress | None,
     max_states: int,
     seed: int,
+    rng: Randomness | None,
 ) -> MDP | None:
     """The MDP of a search, or the part that was found; None if it is to be sampled."""
     space = find_sampled_space(env.observation_space)
@@ -360,7 +371,7 @@ def _search_states(
 
     # There are too many states. Take the part that `explore` finds in as many steps.
     n_steps = max_states
-    part = explore(env, n_steps, seed=seed, progress=progress).mdp
+    part = explore(env, n_steps, seed=seed, rng=rng, progress=progress).mdp
     logger.warning(
         "%s has more than %s states: options are of the %s that explore found in %s "
         "steps; found = explore(env, steps) and discover(found) take more",

@@ -15,7 +15,7 @@ from eigenoptions._progress import ProgressArgument, check_progress, shows_progr
 from eigenoptions._types import Progress
 from eigenoptions._validation import check_int
 from eigenoptions.envs.families import Key, find_family, use_functions
-from eigenoptions.envs.fixed_seed import FixedSeed
+from eigenoptions.envs.fixed_seed import FixedSeed, choose_seed
 from eigenoptions.envs.recognition import StateReader
 from eigenoptions.envs.search import StateLimitReached, search_states
 from eigenoptions.envs.sources import (
@@ -40,7 +40,7 @@ def from_env(
     save: Save | None = None,
     restore: Restore | None = None,
     progress: ProgressArgument = None,
-    seed: int | None = 0,
+    seed: int | None = None,
 ) -> MDP:
     """Return the exact MDP of a finite Gymnasium environment.
 
@@ -69,8 +69,9 @@ def from_env(
     progress : bool or callable, default=None
         True shows a bar, None only after two seconds. A function is called with the
         number of states expanded and found.
-    seed : int or None, default=0
-        Seed of the reset before the search. MiniGrid's layouts depend on it.
+    seed : int, default=None
+        Seed of the reset before the search, on which MiniGrid's layouts depend. None:
+        that of `FixedSeed`, or 0.
 
     Returns
     -------
@@ -97,8 +98,7 @@ def from_env(
     try:
         n_actions = count_actions(made)
         max_states = check_int("max_states", max_states)
-        if seed is not None:
-            seed = check_int("seed", seed, 0)
+        seed = choose_seed(made, seed)
         if save is not None and restore is None:
             raise ValueError("save and restore go together, got only save")
         if restore is not None and save is None:
@@ -173,7 +173,7 @@ def search_env(
     save: Save | None = None,
     restore: Restore | None = None,
     progress: Progress | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
 ) -> MDP:
     """Return the MDP of an environment without a table, by a search of its states.
 
@@ -297,8 +297,9 @@ class Numbered(gym.ObservationWrapper[Any, Any, Any], RecordConstructorArgs):
     ----------
     env : str or gymnasium.Env
         A finite environment (id or object).
-    seed : int, default=0
-        Seed of every reset (see `FixedSeed`), and so of the layout.
+    seed : int, default=None
+        Seed of every reset (see `FixedSeed`), and so of the layout. None: that of a
+        `FixedSeed` inside, or 0.
     **settings
         Other settings of `from_env`.
 
@@ -317,12 +318,13 @@ class Numbered(gym.ObservationWrapper[Any, Any, Any], RecordConstructorArgs):
     """
 
     def __init__(
-        self, env: str | gym.Env[Any, Any], seed: int = 0, **settings: Any
+        self, env: str | gym.Env[Any, Any], seed: int | None = None, **settings: Any
     ) -> None:
         RecordConstructorArgs.__init__(
             self, _disable_deepcopy=True, seed=seed, **settings
         )
         made = make_env(env)
+        seed = choose_seed(made, seed)
         gym.ObservationWrapper.__init__(self, FixedSeed(made, seed))
         self.mdp = from_env(made, seed=seed, **settings)
         self.observation_space = Discrete(self.mdp.n_states)

@@ -39,7 +39,7 @@ class FixedSeed(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def __init__(self, env: gym.Env[Any, Any], seed: int = 0) -> None:
         RecordConstructorArgs.__init__(self, seed=seed)
         gym.Wrapper.__init__(self, env)
-        self.seed = check_int("seed", seed, 0)
+        self.seed = choose_seed(env, check_int("seed", seed, 0))
         self._rng = np.random.default_rng()
 
     def reset(
@@ -52,3 +52,35 @@ class FixedSeed(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         # From here on, each episode draws numbers of its own.
         self.env.unwrapped.np_random = self._rng
         return obs, info
+
+
+def find_fixed_seed(env: Any) -> int | None:
+    """Return the seed of a `FixedSeed` among the wrappers of an environment, if any."""
+    layer = env
+    while isinstance(layer, gym.Wrapper):
+        if isinstance(layer, FixedSeed):
+            return layer.seed
+        layer = layer.env
+    return None
+
+
+def choose_seed(env: Any, seed: int | None) -> int:
+    """Return the seed of an environment's resets: that of `FixedSeed`, or one given.
+
+    Without both it is 0. Raise ValueError if they contradict each other.
+
+    >>> env = FixedSeed(gym.make("FrozenLake-v1"), 3)
+    >>> choose_seed(env, None), choose_seed(env.unwrapped, None)
+    (3, 0)
+    """
+    if seed is not None:
+        seed = check_int("seed", seed, 0)
+    fixed_seed = find_fixed_seed(env)
+    if fixed_seed is None:
+        return 0 if seed is None else seed
+    if seed not in (None, fixed_seed):
+        raise ValueError(
+            f"every episode of this environment begins with FixedSeed(env, "
+            f"{fixed_seed}), got seed={seed}: leave out seed"
+        )
+    return fixed_seed

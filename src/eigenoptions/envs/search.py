@@ -63,7 +63,7 @@ def search_states(
     *,
     max_states: int,
     progress: Progress | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
 ) -> MDP:
     """Find all states that can be reached from ``env.reset(seed=seed)``.
 
@@ -82,7 +82,7 @@ def search_states(
         Maximum number of states.
     progress : callable, default=None
         Called with the number of states expanded and found.
-    seed : int or None, default=0
+    seed : int, default=0
         Seed of the reset.
 
     Raises

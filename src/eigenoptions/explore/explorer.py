@@ -24,6 +24,7 @@ from eigenoptions._validation import (
     make_generator,
 )
 from eigenoptions.envs.families import Key
+from eigenoptions.envs.fixed_seed import choose_seed
 from eigenoptions.envs.mazes import MazeEnv
 from eigenoptions.envs.sources import (
     call_factory,
@@ -90,17 +91,18 @@ class Explorer:
         env: Explorable,
         *,
         key: str | Key | None = None,
-        seed: int = 0,
-        rng: Randomness = 0,
+        seed: int | None = None,
+        rng: Randomness | None = None,
         known: Found | None = None,
         promise: Promise | None = None,
         max_states: int = 1_000_000,
     ) -> None:
         self.env = make_single_env(env)
         count_actions(self.env)
-        self._seed = check_int("seed", seed, 0)
-        self._rng = make_generator(rng)
-        self._env_rng, self._walk_rng = self._rng.spawn(2)
+        self._seed = choose_seed(self.env, seed)
+        if rng is None:
+            rng = self._seed
+        self._env_rng, self._walk_rng = make_generator(rng).spawn(2)
         self._max_states = check_int("max_states", max_states)
         self._key = key
         self._known = known
@@ -201,8 +203,8 @@ def explore(
     *,
     until: str | Callable[[Found], bool] | None = None,
     key: str | Key | None = None,
-    seed: int = 0,
-    rng: Randomness = 0,
+    seed: int | None = None,
+    rng: Randomness | None = None,
     known: Found | None = None,
     progress: ProgressArgument = None,
 ) -> Found:
@@ -230,11 +232,12 @@ def explore(
         the agent's view. ``"pose"``: MiniGrid's pose by dead reckoning, the cell in
         front and what is carried, from the view and the own actions alone.
         ``key(env.unwrapped, obs)``: a function to something hashable.
-    seed : int, default=0
+    seed : int, default=None
         Seed of `reset`: of every one, if the layout depends on it (MiniGrid), otherwise
-        of the first.
-    rng : int or Generator, default=0
-        Decides between equal actions, and draws what is random in a layout.
+        of the first. None: that of `FixedSeed`, or 0.
+    rng : int or Generator, default=None
+        Decides between equal actions, and draws what is random in a layout. None: it
+        follows from the seed.
     known : Found, default=None
         What was found before. The walk continues with it, and the result holds both.
         The environment, its layout and the key must be the same.

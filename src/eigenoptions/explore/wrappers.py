@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from eigenoptions._types import BoolArray, IntegerArray, Randomness
 from eigenoptions._validation import make_generator
 from eigenoptions.envs.families import Key, find_family
-from eigenoptions.envs.fixed_seed import FixedSeed
+from eigenoptions.envs.fixed_seed import find_fixed_seed
 from eigenoptions.envs.recognisers import choose_recognition, looks_inside
 from eigenoptions.envs.remote import RemoteEnv, list_single_envs
 from eigenoptions.envs.sources import count_actions, env_name, reset_env, step_env
@@ -101,7 +101,7 @@ class Exploring(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             self._walkers.leave()
         obs, info = reset_env(self.env, seed=seed, options=options)
         if self._walkers is None:
-            about = describe_env(self.env, self._key, _find_seed(self.env, seed))
+            about = describe_env(self.env, self._key, _choose_seed(self.env, seed))
             self._walkers = Walkers(Experience(about), [self._rng])
         with self._walkers.changing() as (walker,):
             _check_layout(self.env, walker.experience)
@@ -251,7 +251,7 @@ class ExploringVector(gym.vector.VectorWrapper):
             first_env = self._single_envs[0]
             first_seed = seed if isinstance(seed, int) else None
             about = describe_env(
-                first_env, self._key, _find_seed(first_env, first_seed)
+                first_env, self._key, _choose_seed(first_env, first_seed)
             )
             generators = self._rng.spawn(self.num_envs)
             self._walkers = Walkers(Experience(about), generators)
@@ -348,13 +348,11 @@ def _refuse_options(
         layer = layer.env
 
 
-def _find_seed(env: gym.Env[Any, Any], seed: int | None) -> int:
+def _choose_seed(env: gym.Env[Any, Any], seed: int | None) -> int:
     """Return the seed of the layout: that of `FixedSeed`, or of the first reset."""
-    layer: Any = env
-    while isinstance(layer, gym.Wrapper):
-        if isinstance(layer, FixedSeed):
-            return layer.seed
-        layer = layer.env
+    fixed_seed = find_fixed_seed(env)
+    if fixed_seed is not None:
+        return fixed_seed
     return 0 if seed is None else seed
 
 
