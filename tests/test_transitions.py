@@ -456,7 +456,7 @@ def put_nan(row: int) -> np.ndarray:
         ([(V, VA, VN), (V[:, :2], VA, VN[:, :2])], "entry 1"),
         ([(V, VA, VN), (put_nan(3), VA, VN)], "entry 1: obs must be finite"),
         ([("a", "b"), ("b", "c")], "from_graph"),
-        ({"obs": [0, 1], "action": [0, 0], "dones": [1, 1]}, "longer episodes"),
+        ({"obs": [0, 1], "action": [0, 0], "done": [1, 1]}, "longer episodes"),
         ({"obs": V, "action": VA[:3]}, "action has 3 rows and obs 40"),
         ({"obs": V, "action": VA, "rewards": VR[:9]}, "reward has 9 rows"),
         ([{"observations": V[:5], "actions": VA[:2]}], "2 rows and obs 5"),

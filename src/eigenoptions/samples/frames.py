@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 
 from eigenoptions.samples.arrays import read_dict
-from eigenoptions.samples.parts import NAMES, Parts
+from eigenoptions.samples.index import read_index
+from eigenoptions.samples.names import NAMES, find_names, is_harmless
+from eigenoptions.samples.parts import Parts
 
 # What comes before the names of the columns of an observation, and of the next one.
 _PREFIXES = (
-    ("obs_", "next_obs_"),
-    ("observation_", "next_observation_"),
-    ("state_", "next_state_"),
-    ("s_", "next_s_"),
+    ("obs_", ("next_obs_", "obs_next_", "new_obs_")),
+    ("observation_", ("next_observation_",)),
+    ("state_", ("next_state_",)),
+    ("s_", ("next_s_",)),
 )
 
 
@@ -33,35 +35,58 @@ def read_frame(frame: Any) -> Parts:
     else is guessed.
     """
     names = [str(name) for name in frame.columns]
-    table: dict[str, Any] = {}
-    for part, known in NAMES.items():
-        for name in known:
-            if name in names:
-                table[part] = frame[name]
-                break
+    _check_distinct(names)
+    table = {name: frame[name] for name in names}
+    if find_names(table, "obs"):
+        return read_dict(table)
 
-    if "obs" not in table:
-        before, after = _find_observation(names)
-        if not before:
-            _ask_for_columns(names)
-        table["obs"] = _join_columns(frame, before)
-        if after:
-            table["next_obs"] = _join_columns(frame, after)
-        parts = read_dict(table)
-        return parts._replace(names=tuple(_remove_prefix(name) for name in before))
-    return read_dict(table)
+    before, after = _find_observation(names)
+    if not before:
+        _ask_for_columns(names)
+    others = {name: table[name] for name in names if name not in {*before, *after}}
+    others["obs"] = _join_columns(frame, before)
+    if after:
+        others["next_obs"] = _join_columns(frame, after)
+    elif not find_names(others, "next_obs"):
+        others = {**others, **read_index(others, frame)}
+    parts = read_dict(others)
+    return parts._replace(names=tuple(_remove_prefix(name) for name in before))
+
+
+def _check_distinct(names: Sequence[str]) -> None:
+    """Raise ValueError for a column whose name stands twice."""
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(
+                f"{names.count(name)} columns are called {name!r}: rename or drop all "
+                "but one"
+            )
 
 
 def _find_observation(names: Sequence[str]) -> tuple[list[str], list[str]]:
     """Names of the columns of the observation, and of the next one, if there are."""
-    for prefix, next_prefix in _PREFIXES:
-        before = [name for name in names if name.startswith(prefix)]
-        if before:
-            after = [next_prefix + name.removeprefix(prefix) for name in before]
-            has_next = all(name in names for name in after)
-            if not has_next:
-                return before, []
-            return before, after
+    for prefix, next_prefixes in _PREFIXES:
+        next_prefix = next_prefixes[0]
+        for candidate in next_prefixes:
+            if any(name.startswith(candidate) for name in names):
+                next_prefix = candidate
+        after = [name for name in names if name.startswith(next_prefix)]
+        before = [
+            name for name in names if name.startswith(prefix) and name not in after
+        ]
+        if not before:
+            continue
+        if not after:
+            return before, []
+        wanted = [next_prefix + name.removeprefix(prefix) for name in before]
+        if set(wanted) != set(after):
+            name = sorted(set(wanted) ^ set(after))[0]
+            complaint = "is missing" if name in wanted else f"has no {prefix} column"
+            raise ValueError(
+                f"{name!r} {complaint}: give each column of the observation its next "
+                "one, or leave it out"
+            )
+        return before, wanted
 
     others = _leave_out_parts(names)
     twins = [name for name in others if f"next_{name}" in names]
@@ -71,7 +96,11 @@ def _find_observation(names: Sequence[str]) -> tuple[list[str], list[str]]:
 def _leave_out_parts(names: Sequence[str]) -> list[str]:
     """Names of the columns that are not the action, the reward or another part."""
     names_of_parts = {name for known in NAMES.values() for name in known}
-    return [name for name in names if name not in names_of_parts]
+    return [
+        name
+        for name in names
+        if name.lower() not in names_of_parts and not is_harmless(name)
+    ]
 
 
 def _ask_for_columns(names: Sequence[str]) -> None:
@@ -82,12 +111,10 @@ def _ask_for_columns(names: Sequence[str]) -> None:
             f"no column can be the observation, got {', '.join(names) or 'none'}: add "
             "columns called obs_..."
         )
-    # Two columns and the action, as an example of what to write.
-    two_columns = others[:2]
-    action = next((name for name in NAMES["action"] if name in names), "action")
     raise ValueError(
         f"which of the columns {', '.join(others)} are the observation? Call them "
-        f'obs_..., or give {{"obs": frame[{two_columns}], "action": frame["{action}"]}}'
+        'obs_..., or give {"obs": frame[[...]], "action": frame[...], "episode": '
+        "frame[...]} with the columns of each"
     )
 
 

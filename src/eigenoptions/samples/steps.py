@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from eigenoptions.samples.arrays import read_dict, read_tuple
+from eigenoptions.samples.names import FLAGS, find_names, find_part, is_harmless
 from eigenoptions.samples.orders import follow_rows
-from eigenoptions.samples.parts import Parts, find_part
+from eigenoptions.samples.parts import Parts
 
 # Numbers of parts that a step may have.
 STEP_SIZES = (3, 4, 5, 6, 7)
@@ -26,9 +27,7 @@ def is_step(entry: Any, continuous: bool) -> bool:
     that there is are vectors, they could be either, and you are asked.
     """
     if isinstance(entry, Mapping):
-        flags = [
-            find_part(entry, part) for part in ("reward", "terminated", "truncated")
-        ]
+        flags = [find_part(entry, part) for part in ("reward", *FLAGS)]
         flags = [flag for flag in flags if flag is not None]
         obs = find_part(entry, "obs")
         action = find_part(entry, "action")
@@ -94,16 +93,46 @@ def read_steps(steps: Sequence[Any]) -> Parts:
 
 
 def _join_dicts(steps: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Steps as a dict of lists."""
-    names = list(steps[0])
-    for number, step in enumerate(steps):
-        missing = [name for name in names if name not in step]
-        if missing:
-            raise ValueError(
-                f"step {number} has no {missing[0]!r}, which step 0 has: give all "
-                "steps the same names"
-            )
-    return {name: [step[name] for step in steps] for name in names}
+    """Steps as a dict of lists.
+
+    An end need not be said in every step: where it is not said, there is none.
+    """
+    names = steps[0].keys()
+    if all(step.keys() == names for step in steps):
+        joined = {name: [step[name] for step in steps] for name in names}
+    else:
+        joined = _join_different_dicts(steps)
+
+    # RecordEpisodeStatistics puts its summary under this name when an episode is over.
+    summaries = joined.get("episode", [])
+    if any(isinstance(summary, Mapping) for summary in summaries):
+        del joined["episode"]
+        joined["is_last"] = [summary is not None for summary in summaries]
+    return joined
+
+
+def _join_different_dicts(steps: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Steps that have not all the same names as a dict of lists."""
+    joined = {}
+    for name in dict.fromkeys(name for step in steps for name in step):
+        column = [step.get(name) for step in steps]
+        is_flag = any(find_names({name: True}, part) for part in FLAGS)
+        if is_flag:
+            column = [False if value is None else value for value in column]
+        elif name != "episode" and not is_harmless(name):
+            _check_all_have(name, steps)
+        joined[name] = column
+    return joined
+
+
+def _check_all_have(name: str, steps: Sequence[Mapping[str, Any]]) -> None:
+    """Raise ValueError for a name that some steps have, and others do not."""
+    has_name = [name in step for step in steps]
+    if not all(has_name):
+        raise ValueError(
+            f"step {has_name.index(False)} has no {name!r}, which step "
+            f"{has_name.index(True)} has: give all steps the same names"
+        )
 
 
 def _read_gymnasium(columns: Sequence[list[Any]]) -> Parts:

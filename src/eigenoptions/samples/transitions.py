@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -13,12 +14,22 @@ from eigenoptions._text import describe
 from eigenoptions._types import BoolArray, FloatArray, IndexArray
 from eigenoptions._validation import Record, readonly
 from eigenoptions.samples.arrays import read_dict, read_tuple
+from eigenoptions.samples.batches import is_batch, read_batch
 from eigenoptions.samples.buffers import is_replay_buffer, read_buffer
 from eigenoptions.samples.episodes import is_episode, read_episode
 from eigenoptions.samples.frames import is_frame, read_frame
 from eigenoptions.samples.minari import is_minari, read_minari
-from eigenoptions.samples.parts import Parts, convert_actions, convert_parts
+from eigenoptions.samples.names import find_part
+from eigenoptions.samples.parts import (
+    Parts,
+    Reading,
+    convert_actions,
+    convert_parts,
+    drop_missing,
+)
 from eigenoptions.samples.steps import STEP_SIZES, is_step, read_steps
+
+logger = logging.getLogger("eigenoptions")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,21 +89,29 @@ class Transitions(Record):
                 f"all parts of Transitions must have one length, got {lengths}: give "
                 "each one row per step"
             )
+        for name in ("terminated", "truncated"):
+            if name in parts and np.asarray(parts[name]).dtype.kind not in "biuf":
+                raise ValueError(
+                    f"{name} must be True or False, got {parts[name][0]!r} in row 0"
+                )
         for name, part in parts.items():
             object.__setattr__(self, name, readonly(part))
 
     @classmethod
-    def of(cls, data: Any, *, continuous: bool = False) -> Transitions:
+    def of(
+        cls, data: Any, *, continuous: bool = False, missing: str = "raise"
+    ) -> Transitions:
         """Transitions of recorded data; `discover` accepts the same data.
 
         Parameters
         ----------
         data : object
             Arrays ``(obs, action, next_obs, terminated)``, also without the last one or
-            with a reward in the middle; a dict with the names of D4RL, CleanRL or this
-            class (without next observations, those of the next row are taken within
-            each episode); a data frame with such names; a replay buffer of
-            Stable-Baselines3, without its decisions for options; a Minari data set; a
+            with a reward in the middle; a dict with the names of this class, D4RL,
+            RLlib, Tianshou, RLDS or Dreamer (without next observations, those of the
+            next row are taken within each episode, and every name must be known); a
+            data frame with such names; a replay buffer of Stable-Baselines3, without
+            its decisions for options; a Minari data set; a batch of Tianshou; a
             list of steps, tuples or dicts, also of Gymnasium's ``(obs, action,
             *env.step(action))``; a list of episodes, also with one more observation
             than actions; or an iterable of any of these. Lists and tensors are arrays,
@@ -100,6 +119,10 @@ class Transitions(Record):
         continuous : bool, default=False
             Whether actions may be vectors, which stay as they are. Otherwise they must
             be integers.
+        missing : {"raise", "drop"}, default="raise"
+            What to do about numbers that are not finite (NaN) and names that are None:
+            raise an error, or leave out the steps before and after such a row. The
+            steps around are not joined.
 
         Examples
         --------
@@ -109,8 +132,21 @@ class Transitions(Record):
         >>> Transitions.of([("hall", 0, "room"), ("room", 1, "hall")]).states
         ('hall', 'room')
         """
-        parts, states = _number_states(_read_parts(data, continuous))
-        return cls(**parts._asdict(), states=states)
+        if missing not in ("raise", "drop"):
+            raise ValueError(f"missing must be 'raise' or 'drop', got {missing!r}")
+        parts = _read_parts(data, Reading(continuous, missing == "drop"))
+        _tell_what_is_left_out(parts)
+        parts, states = _number_states(parts)
+        return cls(
+            parts.obs,
+            parts.action,
+            parts.next_obs,
+            parts.terminated,
+            parts.reward,
+            parts.truncated,
+            names=parts.names,
+            states=states,
+        )
 
     def __len__(self) -> int:
         return len(self.obs)
@@ -144,28 +180,33 @@ class Transitions(Record):
         )
 
 
-def _read_parts(data: Any, continuous: bool) -> Parts:
+def _read_parts(data: Any, reading: Reading) -> Parts:
     """The parts of data of any kind, as arrays."""
     if isinstance(data, Transitions):
-        action = convert_actions(data.action, continuous)
-        return _list_parts(data)._replace(action=action)
+        parts = _list_parts(data)
+        if reading.drops_missing:
+            parts = drop_missing(parts)
+        action = convert_actions(parts.action, reading.continuous)
+        return parts._replace(action=action)
     if isinstance(data, Parts):
-        return convert_parts(data, continuous)
+        return convert_parts(data, reading)
     if isinstance(data, Mapping):
-        return convert_parts(read_dict(data), continuous)
+        return convert_parts(read_dict(data), reading)
+    if is_batch(data):
+        return convert_parts(read_batch(data), reading)
     if is_replay_buffer(data):
-        return convert_parts(read_buffer(data), continuous)
+        return convert_parts(read_buffer(data), reading)
     if is_frame(data):
-        return convert_parts(read_frame(data), continuous)
+        return convert_parts(read_frame(data), reading)
     if is_minari(data):
-        return _join_batches(read_minari(data), continuous)
+        return _join_batches(read_minari(data), reading)
     if is_episode(data):
-        return convert_parts(read_episode(data), continuous)
+        return convert_parts(read_episode(data), reading)
     if isinstance(data, tuple) and not _looks_like_list(data):
         _check_no_steps(data)
-        return convert_parts(read_tuple(data), continuous)
+        return convert_parts(read_tuple(data), reading)
     if isinstance(data, Iterable) and not isinstance(data, str | np.ndarray):
-        return _read_list(list(data), continuous)
+        return _read_list(list(data), reading)
     if isinstance(data, np.ndarray) and data.ndim == 2:
         raise TypeError(
             f"ndarray {data.shape} does not say which column is what: give its "
@@ -181,6 +222,21 @@ def _read_parts(data: Any, continuous: bool) -> Parts:
         "data frame, a replay buffer or a Minari dataset, got "
         f"{type(data).__name__}"
     )
+
+
+def _tell_what_is_left_out(parts: Parts) -> None:
+    """One warning for what was not read, and one for the steps that were left out."""
+    if parts.unknown:
+        names = ", ".join(repr(name) for name in parts.unknown[:8])
+        if len(parts.unknown) > 8:
+            names = f"{names} and {len(parts.unknown) - 8} more"
+        logger.warning("not read, since no such name is known: %s", names)
+    if parts.n_missing:
+        logger.warning(
+            "%d of %d steps are left out, since a number is missing in them",
+            parts.n_missing,
+            parts.n_missing + len(parts.obs),
+        )
 
 
 def _list_parts(transitions: Transitions) -> Parts:
@@ -227,23 +283,33 @@ def _ask_for_steps(n_entries: int, n_parts: int) -> str:
     )
 
 
-def _read_list(entries: list[Any], continuous: bool) -> Parts:
-    """The parts of a list: of steps, of batches or episodes, or of the parts."""
-    if not entries:
-        raise ValueError("there are no transitions: the sequence is empty")
-    if all(_is_list_of_steps(entry) for entry in entries):
-        return _join_batches(entries, continuous)
+def _is_empty(batch: Any) -> bool:
+    """Whether an entry is an episode without a step."""
+    if isinstance(batch, list):
+        return not batch
+    if isinstance(batch, Mapping):
+        action = find_part(batch, "action")
+        return hasattr(action, "__len__") and not len(action)
+    return False
 
-    # The first entry says what all are.
-    first = entries[0]
+
+def _read_list(entries: list[Any], reading: Reading) -> Parts:
+    """The parts of a list: of steps, of batches or episodes, or of the parts."""
+    # The first entry that is not empty says what all are.
+    first = next((entry for entry in entries if not _is_empty(entry)), None)
+    if first is None:
+        raise ValueError("there are no transitions: the sequence is empty")
+    if all(_is_list_of_steps(entry) or _is_empty(entry) for entry in entries):
+        return _join_batches(entries, reading)
+
     # Lists are steps only where all have the length of one; see `_is_row`.
     may_be_step = not isinstance(first, list) or _is_row(entries)
-    if may_be_step and is_step(first, continuous):
-        return convert_parts(read_steps(entries), continuous)
+    if may_be_step and is_step(first, reading.continuous):
+        return convert_parts(read_steps(entries), reading)
     is_batch = isinstance(first, Transitions | Mapping | tuple)
     if is_batch or is_frame(first) or is_episode(first):
-        return _join_batches(entries, continuous)
-    return convert_parts(read_tuple(entries), continuous)
+        return _join_batches(entries, reading)
+    return convert_parts(read_tuple(entries), reading)
 
 
 def _is_list_of_steps(entry: Any) -> bool:
@@ -269,31 +335,41 @@ def _is_row(entries: list[Any]) -> bool:
     return could_be_steps
 
 
-def _join_batches(batches: Sequence[Any], continuous: bool) -> Parts:
+def _join_batches(batches: Sequence[Any], reading: Reading) -> Parts:
     """The parts of several batches or episodes, one after the other."""
     if not batches:
         raise ValueError("there are no transitions: the sequence is empty")
-    read = []
+    read: list[Parts] = []
     for number, batch in enumerate(batches):
+        if _is_empty(batch):
+            continue
         try:
-            read.append(_read_parts(batch, continuous))
+            parts = _read_parts(batch, reading)
         except ValueError as error:
             raise ValueError(f"in entry {number}: {error}") from None
+        if read and len(parts.obs) and parts.obs.shape[1:] != read[0].obs.shape[1:]:
+            raise ValueError(
+                f"observations must have one shape, got {read[0].obs.shape[1:]} first "
+                f"and {parts.obs.shape[1:]} in entry {number}"
+            )
+        if len(parts.obs):
+            read.append(parts)
+    if not read:
+        raise ValueError("there are no transitions: all entries are empty")
 
-    shapes = [parts.obs.shape[1:] for parts in read]
-    if len(set(shapes)) > 1:
-        number = next(i for i, shape in enumerate(shapes) if shape != shapes[0])
-        raise ValueError(
-            f"observations must have one shape, got {shapes[0]} in entry 0 and "
-            f"{shapes[number]} in entry {number}"
-        )
-    joined = {}
-    for name in Parts._fields[:-1]:
+    joined: dict[str, Any] = {}
+    for name in ("obs", "action", "next_obs", "terminated", "reward", "truncated"):
         pieces = [getattr(parts, name) for parts in read]
         # A part that one batch lacks is not known of all.
         is_known = all(piece is not None for piece in pieces)
         joined[name] = np.concatenate(pieces) if is_known else None
-    return Parts(**joined, names=read[0].names)
+    unknown = dict.fromkeys(name for parts in read for name in parts.unknown)
+    return Parts(
+        **joined,
+        names=read[0].names,
+        unknown=tuple(unknown),
+        n_missing=sum(parts.n_missing for parts in read),
+    )
 
 
 def _number_states(parts: Parts) -> tuple[Parts, tuple[Any, ...] | None]:
