@@ -36,7 +36,13 @@ def test_targets_of_an_open_room_lie_in_the_neighbour_of_each_move(d):
     next_obs = np.clip(obs + rng.uniform(-0.6, 0.6, size=obs.shape), 0.0, 2.9)
     grid = Grid(np.concatenate([obs, next_obs]), np.ones(d))
     mdp, targets = count_moves(
-        grid, obs, next_obs, next_obs, np.full(d, 0.6), reversible=True
+        grid,
+        obs,
+        next_obs,
+        next_obs,
+        np.zeros(len(obs), dtype=np.bool_),
+        np.full(d, 0.6),
+        reversible=True,
     )
 
     neighbour = grid.find(grid.corners[:, None] + neighbour_moves(d))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,12 +11,12 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._ties import find_first_maximum
-from eigenoptions._types import Progress, Randomness
+from eigenoptions._types import IndexArray, Progress, Randomness
 from eigenoptions._validation import check_memory, check_settings, make_generator
 from eigenoptions.discovery.method import Method, NoOptionsError
 from eigenoptions.mdp import MDP
-from eigenoptions.mdp.chains import uniform_walk
-from eigenoptions.options import OptionSet, Purpose
+from eigenoptions.mdp.chains import stay_at_end, uniform_walk
+from eigenoptions.options import TERMINATE, OptionSet, Purpose
 from eigenoptions.options.solver import solve
 
 logger = logging.getLogger("eigenoptions")
@@ -134,7 +135,7 @@ def _check_request(mdp: MDP, request: Request) -> None:
     # A potential, a value and an action of each option and state, and masks of them.
     n_options = request.n_options
     if n_options is None and method.count_purposes is not None:
-        n_options = mdp.n_states
+        n_options = mdp.n_listed
     if n_options is not None:
         what = f"{n_options:,} options of {mdp.n_states:,} states"
         check_memory(what, 20 * n_options * mdp.n_states, "ask for fewer (n_options)")
@@ -142,12 +143,12 @@ def _check_request(mdp: MDP, request: Request) -> None:
     # Counting takes some work, and nearly nobody asks for more options than states.
     if method.count_purposes is None or request.n_options is None:
         return
-    if request.is_default or request.n_options <= mdp.n_states:
+    if request.is_default or request.n_options <= mdp.n_listed:
         return
-    n_purposes = method.count_purposes(mdp, **request.settings)
+    n_purposes = method.count_purposes(stay_at_end(mdp), **request.settings)
     if request.n_options > n_purposes:
         raise ValueError(
-            f"n_options must be in 1..{n_purposes} for {mdp.n_states} states, "
+            f"n_options must be in 1..{n_purposes} for {mdp.n_listed} states, "
             f"got {request.n_options}"
         )
 
@@ -157,9 +158,11 @@ def _solve_purposes(
 ) -> OptionSet:
     """Let the method choose purposes, and solve them."""
     method = request.method
+    # A method knows no additional states: to it, an end of an episode is no move.
+    part = stay_at_end(mdp)
     gamma = request.gamma
     if gamma is None:
-        gamma = method.choose_gamma(mdp)
+        gamma = method.choose_gamma(part)
 
     # Methods that walk or solve on their own ask for the discount and the progress.
     settings = dict(request.settings)
@@ -168,9 +171,11 @@ def _solve_purposes(
     if "progress" in method.settings:
         settings["progress"] = request.progress
     generator = make_generator(request.rng)
-    result = method.function(mdp, request.n_options, generator, **settings)
+    result = method.function(part, request.n_options, generator, **settings)
     _check_result(method.name, result)
     request.check_number(result, method.candidates)
+    if mdp.n_additional:
+        result = _add_states(result, mdp)
 
     about = {"method": method.name, "gamma": gamma, "mdp": mdp.name}
     for name, value in request.settings.items():
@@ -180,6 +185,71 @@ def _solve_purposes(
     if isinstance(result, OptionSet):
         return replace(result, provenance=about)
     return solve(mdp, result, gamma, provenance=about, progress=request.progress)
+
+
+def _add_states(
+    result: Sequence[Purpose] | OptionSet, mdp: MDP
+) -> list[Purpose] | OptionSet:
+    """Return purposes or options of an MDP that has additional states besides."""
+    listed = np.arange(mdp.n_listed)
+    if isinstance(result, OptionSet):
+        return extend_options(result, mdp, listed)
+    return [extend_purpose(purpose, listed, mdp.n_states) for purpose in result]
+
+
+def take_states(mdp: MDP, states: IndexArray) -> MDP:
+    """Return the part of an MDP on some states, which no move leaves.
+
+    Its additional states are those of the whole.
+    """
+    kept = np.append(states, np.arange(mdp.n_listed, mdp.n_states))
+    rows = (kept[:, None] * mdp.n_actions + np.arange(mdp.n_actions)).ravel()
+    coords = None if mdp.coords is None else mdp.coords[kept]
+    return MDP(
+        mdp.transition[rows][:, kept], coords=coords, n_additional=mdp.n_additional
+    )
+
+
+def extend_options(options: OptionSet, mdp: MDP, states: IndexArray) -> OptionSet:
+    """Return options on some states as options of the whole MDP.
+
+    In other states, none may start.
+    """
+    n_states = len(states)
+    shape = (len(options), mdp.n_states)
+    policy = np.full(shape, TERMINATE, dtype=options.policy.dtype)
+    policy[:, states] = options.policy[:, :n_states]
+    value = np.zeros(shape)
+    value[:, states] = options.value[:, :n_states]
+    purposes = [extend_purpose(p, states, mdp.n_states) for p in options.purposes]
+    return OptionSet(mdp, policy, value, purposes, options.provenance)
+
+
+def extend_purpose(purpose: Purpose, states: IndexArray, n_states: int) -> Purpose:
+    """Return a purpose on some states as one on all; its option starts in those only.
+
+    Additional states, after those states, are left out.
+    """
+    n_own = len(states)
+    potential = np.zeros(n_states)
+    if purpose.potential is not None:
+        potential[states] = purpose.potential[:n_own]
+
+    initiation = np.zeros(n_states, dtype=np.bool_)
+    initiation[states] = True
+    if purpose.initiation is not None:
+        initiation[states] = purpose.initiation[:n_own]
+
+    goal = purpose.goal
+    label = purpose.label
+    if goal is not None:
+        if label == f"goal {goal}":
+            # The label follows from the number of the goal, which is another one now.
+            label = ""
+        goal = int(states[goal])
+    return replace(
+        purpose, potential=potential, initiation=initiation, goal=goal, label=label
+    )
 
 
 def _check_result(name: str, result: object) -> None:

@@ -82,12 +82,13 @@ def _check_observations(
         return
 
     space = getattr(env, "single_observation_space", env.observation_space)
+    n_states = options.mdp.n_listed
     are_states = (
-        isinstance(space, Discrete) and space.start == 0 and space.n == options.n_states
+        isinstance(space, Discrete) and space.start == 0 and space.n == n_states
     )
     if not are_states:
         raise ValueError(
-            f"these options act on the numbers of {options.n_states} states, but "
+            f"these options act on the numbers of {n_states} states, but "
             f"observations are {space}: discover options on this environment, or pass "
             "state=, a function from an observation to its state's number"
         )

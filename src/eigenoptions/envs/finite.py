@@ -83,7 +83,9 @@ def from_env(
 
     Notes
     -----
-    Where an episode has ended, every action stays put. It does so too in states that no
+    Where episodes only end, every action stays put. A move that ends an episode in a
+    state in which others go on leads to an additional state, which comes last and has
+    no entry in `states` (see `MDP`). Actions stay put, too, in states that no
     sequence of moves reaches (CliffWalking's cliff): the moves that a table lists there
     never happen, and would be edges of the graph. Our own mazes return their `MDP` as
     it is: there the goal is a task, not a wall.
@@ -276,10 +278,15 @@ def _keep_numbers(mdp: MDP, space: Discrete) -> MDP:
             "space"
         )
 
-    successors = np.tile(np.arange(n_states)[:, None], mdp.n_actions)
+    # Additional states come last here, too.
+    n_additional = mdp.n_additional
+    additional = np.arange(n_states, n_states + n_additional)
+    numbers = np.append(numbers, additional)
+    successors = np.tile(np.arange(n_states + n_additional)[:, None], mdp.n_actions)
     successors[numbers] = numbers[mdp.successors]
     return MDP.from_successors(
         successors,
+        n_additional=n_additional,
         start=int(numbers[0]),
         name=mdp.name,
         states=range(low, low + n_states),

@@ -135,7 +135,8 @@ class MazeEnv(gym.Env[Any, Any]):
             )
         if self.state == self.mdp.goal:
             return self.state, 1.0, True, False, {}
-        return self.state, 0.0, False, False, {}
+        is_end = self.state >= self.mdp.n_listed
+        return self.state, 0.0, is_end, False, {}
 
     def render(self) -> str | NDArray[np.uint8] | None:
         """Draw the maze.

@@ -71,7 +71,7 @@ class StateReader:
         self.recognition: dict[str, Any] = {}
         self._n_states = 0
         if self.mdp is not None:
-            self._n_states = self.mdp.n_states
+            self._n_states = self.mdp.n_listed
         if state is None:
             self.recognition = _choose_recognition(self.mdp, key)
         elif key is not None:
@@ -213,6 +213,9 @@ class StateReader:
             last_row = first_row + 1
         table = self.mdp.transition
         successors = table.indices[table.indptr[first_row] : table.indptr[last_row]]
+        if (successors >= self.mdp.n_listed).any():
+            # At the end of an episode, any state may be observed.
+            return
 
         # Where every action stays put, it may be that none was ever tried.
         was_tried = (successors != before).any()

@@ -121,6 +121,7 @@ def search_states(
         legend=legend,
         start=0,
         name=env_name(env),
+        n_additional=len(successors) - len(keys),
     )
     mdp = drop_far_places(mdp)
 
@@ -133,8 +134,7 @@ def search_states(
             mdp,
             n_expanded,
         )
-    _compare(searched, walked, found, successors)
-    _warn_of_ambiguous_endings(mdp.name, found)
+    _compare(searched, walked, found)
     return mdp
 
 
@@ -220,6 +220,8 @@ class _Found:
     successors: dict[int, list[int]] = field(default_factory=dict)
     # State and action of each move that ends an episode.
     endings: set[tuple[int, int]] = field(default_factory=set)
+    # States in which episodes go on, also if they were not expanded.
+    going_on: set[int] = field(default_factory=set)
     # Whether there are more states than `max_states`: the search ended early.
     exceeds_limit: bool = False
 
@@ -239,11 +241,10 @@ def _expand_states(
     A state where the episode ended is not expanded: it has no successors. Nor has the
     state that was being expanded when the limit of states was reached.
     """
-    found = _Found(numbers={first_key: 0})
-    queue = deque([(0, start)])
     # Not all numbered states are queued: one that was first met where an episode ended
     # is expanded only when it is met again while the episode goes on.
-    queued = {0}
+    found = _Found(numbers={first_key: 0}, going_on={0})
+    queue = deque([(0, start)])
     while queue and not found.exceeds_limit:
         state, snapshot = queue.popleft()
         successors: list[int] = []
@@ -258,8 +259,8 @@ def _expand_states(
             successors.append(after)
             if terminated:
                 found.endings.add((state, action))
-            elif after not in queued:
-                queued.add(after)
+            elif after not in found.going_on:
+                found.going_on.add(after)
                 queue.append((after, searched.save(env)))
 
         if not found.exceeds_limit:
@@ -272,39 +273,33 @@ def _expand_states(
 
 
 def _tabulate(found: _Found, n_actions: int) -> IndexArray:
-    """Return the successors ``(S, A)``; states that were not expanded stay put."""
-    states = np.arange(len(found.numbers))
-    table = np.tile(states[:, None], n_actions)
+    """Return the successors ``(S, A)``; states that were not expanded stay put.
+
+    Where a move ends the episode in a state in which others go on, it leads to an
+    additional state, in the last row.
+    """
+    n_states = len(found.numbers)
+    table = np.tile(np.arange(n_states + 1)[:, None], n_actions)
     table[list(found.successors)] = list(found.successors.values())
-    return table
+
+    n_ambiguous = 0
+    for state, action in found.endings:
+        if state in found.successors and table[state, action] in found.going_on:
+            table[state, action] = n_states
+            n_ambiguous += 1
+    return table if n_ambiguous else table[:n_states]
 
 
 def _compare(
-    searched: _SearchedEnv, walked: _Outcomes, found: _Found, successors: IndexArray
+    searched: _SearchedEnv, walked: _Outcomes, found: _Found
 ) -> None:
     """Raise ValueError where the random walk met another outcome than the search."""
     for (key, action), outcome in walked.items():
         state = found.numbers.get(key)
         is_same = (
             state is not None
-            and found.numbers.get(outcome.key) == successors[state, action]
+            and found.numbers.get(outcome.key) == found.successors[state][action]
             and outcome.terminated == ((state, action) in found.endings)
         )
         if not is_same:
             raise searched.refuse(key, action)
-
-
-def _warn_of_ambiguous_endings(name: str, found: _Found) -> None:
-    """Warn of moves that end an episode in a state where others continue it."""
-    n_ambiguous = 0
-    for state, action in found.endings:
-        after = found.successors[state][action]
-        if after in found.successors:
-            n_ambiguous += 1
-    if n_ambiguous:
-        logger.warning(
-            "%s: %d actions end the episode in a state where it continues if reached "
-            "otherwise; the table continues",
-            name,
-            n_ambiguous,
-        )

@@ -79,12 +79,20 @@ def read_table(env: gym.Env[Any, Any], table: Table, name: str) -> MDP:
     can_move = is_reached & ~is_end & has_moves
     moves = outcomes[can_move[outcomes["before"]]]
     coords, legend = place_states(env, n_states)
+    goal = _find_goal(last_moves, is_end)
+
+    # Moves that end an episode where others go on lead to an additional state.
+    ends_elsewhere = moves["done"] & ~is_end[moves["after"]]
+    n_additional = int(ends_elsewhere.any())
+    moves["after"][ends_elsewhere] = n_states
+    can_move = np.append(can_move, np.zeros(n_additional, dtype=np.bool_))
     return MDP(
         _build_transition(moves, ~can_move, n_actions),
+        n_additional=n_additional,
         # An MDP has one start: the most likely, and the first of equally likely ones.
         start=int(np.argmax(start_chance)),
-        goal=_find_goal(last_moves, is_end),
-        reward=_compute_mean_rewards(moves, n_states, n_actions),
+        goal=goal,
+        reward=_compute_mean_rewards(moves, n_states + n_additional, n_actions),
         coords=coords,
         legend=legend,
         name=name,
@@ -182,13 +190,18 @@ def _compute_mean_rewards(
 
 
 def _find_goal(last_moves: NDArray[np.void], is_end: BoolArray) -> int | None:
-    """Return the end with the highest reward, if there is only one."""
+    """Return the end with the highest reward, if there is only one.
+
+    None, too, where the highest reward is for a move into a state that is no end.
+    """
     best = np.full(len(is_end), -np.inf)
     np.maximum.at(best, last_moves["after"], last_moves["reward"])
-    best[~is_end] = -np.inf
+    if not len(last_moves):
+        return None
 
-    goals = np.flatnonzero((best == best.max()) & is_end)
-    return int(goals[0]) if len(goals) == 1 else None
+    goals = np.flatnonzero(best == best.max())
+    is_sure = len(goals) == 1 and is_end[goals[0]]
+    return int(goals[0]) if is_sure else None
 
 
 def drop_far_places(mdp: MDP) -> MDP:
@@ -210,7 +223,7 @@ def drop_far_places(mdp: MDP) -> MDP:
     entries = mdp.transition.tocoo()
     before = entries.row // mdp.n_actions
     after = entries.col
-    moves = before != after
+    moves = (before != after) & (after < mdp.n_listed)
     extent = np.abs(mdp.coords[after] - mdp.coords[before]).sum(axis=1)
     if not moves.any() or (extent[moves] == 1).mean() >= 0.75:
         return mdp

@@ -43,6 +43,9 @@ class Behaviour:
         The action of each option in each state of the table, or TERMINATE.
     states : array (S,)
         The numbers that the states of the table have in the MDP of the user.
+    n_goals : int
+        How many of the states, the first ones, are starts and goals of walks. The
+        others are additional states, which walks only pass.
     option_chance : float or None
         Probability that a decision is for an option where one is available. None: the
         decision is uniform over the actions and the available options.
@@ -53,6 +56,7 @@ class Behaviour:
     table: MDP
     policy: IntegerArray
     states: IndexArray
+    n_goals: int
     option_chance: float | None
     stop_chance: float
 
@@ -81,6 +85,7 @@ def prepare_behaviour(
         endless,
         policy,
         states=np.arange(mdp.n_states),
+        n_goals=mdp.n_listed,
         option_chance=chance,
         stop_chance=exploration.stop_chance,
     )
@@ -110,6 +115,7 @@ def _restrict_to_reachable(behaviour: Behaviour, start: int) -> Behaviour:
         MDP(table.transition[rows][:, states]),
         behaviour.policy[:, states],
         states,
+        int(in_reach[: behaviour.n_goals].sum()),
         behaviour.option_chance,
         behaviour.stop_chance,
     )
@@ -119,7 +125,7 @@ def _check_connected(behaviour: Behaviour) -> None:
     """Raise ValueError unless there are states that all reach each other."""
     moves = behaviour.table.transition
     states = behaviour.states
-    if len(states) < 2:
+    if behaviour.n_goals < 2:
         raise ValueError(
             "diffusion time is between different states, but this MDP has 1 state"
         )

@@ -36,7 +36,8 @@ def diffusion_time(
         At most 4,000 states, each reachable from every other. Where an episode ends,
         which is where no action leaves the state, the next step leads to the start
         (without one, to any other state). States that cannot be reached from the start
-        are left out, and logged.
+        are left out, and logged. Additional states, the ends of some steps, are neither
+        starts nor goals.
     options : OptionSet or None, default=None
         Options of this MDP; None for primitive actions only.
     option_chance : float in [0, 1), "auto" or None, default=None

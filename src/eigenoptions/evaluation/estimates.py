@@ -106,7 +106,7 @@ def diffusion_estimate(
     behaviour = prepare_behaviour(mdp, options, option_chance, stop_chance)
 
     generator = make_generator(rng)
-    starts = generator.integers(len(behaviour.states), size=walks)
+    starts = generator.integers(behaviour.n_goals, size=walks)
     seeds = generator.integers(2**63, size=walks)
     jobs = list(zip(starts.tolist(), seeds.tolist(), strict=True))
     tables = make_tables(
@@ -118,6 +118,7 @@ def diffusion_estimate(
     shared = {
         "tables": tables,
         "states": behaviour.states,
+        "n_goals": behaviour.n_goals,
         "max_steps": max_steps,
     }
     results = run_jobs(_touch_all_states, jobs, shared=shared, progress=progress)
@@ -129,11 +130,16 @@ def diffusion_estimate(
 
 
 def _touch_all_states(
-    job: tuple[int, int], tables: Any, states: IndexArray, max_steps: int
+    job: tuple[int, int],
+    tables: Any,
+    states: IndexArray,
+    n_goals: int,
+    max_steps: int,
 ) -> tuple[float, int]:
     """The mean steps of a walk to the other states, and the steps to the last one."""
     start, seed = job
     touched = np.zeros(len(states), dtype=np.uint8)
+    touched[n_goals:] = 1
     total, steps = visit_states(tables, start, seed, touched, max_steps)
     if not touched.all():
         missing = list_states(states[touched == 0])
@@ -141,7 +147,7 @@ def _touch_all_states(
             f"a walk had not touched {missing} after {max_steps:,} steps: "
             "raise max_steps"
         )
-    return total / (len(states) - 1), steps
+    return total / (n_goals - 1), steps
 
 
 def _find_interval(
@@ -161,4 +167,4 @@ def _find_interval(
         high = inf
 
     # A step touches at most one new state.
-    return max(low, table.n_states / 2), high
+    return max(low, behaviour.n_goals / 2), high

@@ -66,7 +66,7 @@ def hitting_times(
     -------
     array (S, S)
         The steps from each start (row) to each goal (column). States that are left out
-        have nan.
+        have nan, and so have additional states.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def hitting_times(
     progress = check_progress(progress)
     behaviour = prepare_behaviour(mdp, options, option_chance, stop_chance)
     system = HittingSystem(behaviour)
-    states = behaviour.states
+    states = behaviour.states[: behaviour.n_goals]
     times = np.full((mdp.n_states, mdp.n_states), np.nan)
     times[np.ix_(states, states)] = system.solve(
         behaviour.option_chance, progress=progress
@@ -158,14 +158,15 @@ class HittingSystem:
         if n_options is None:
             n_options = len(self.behaviour.policy)
         n_states = len(self.behaviour.states)
+        n_goals = self.behaviour.n_goals
         equations = self._assemble(option_chance, n_options)
         max_error = self.max_error if prove else inf
 
-        times = np.empty((n_states, n_states))
+        times = np.empty((n_states, n_goals))
         entries_per_goal = max(1, n_options) * n_states
         n_together = max(1, self.block_entries // entries_per_goal)
-        for first in range(0, n_states, n_together):
-            goals = np.arange(first, min(first + n_together, n_states))
+        for first in range(0, n_goals, n_together):
+            goals = np.arange(first, min(first + n_together, n_goals))
             solutions, is_proved = equations.solve_goals(goals, max_error)
             times[:, goals] = solutions.T
 
@@ -180,8 +181,8 @@ class HittingSystem:
                 times[:, goal] = equations.eliminate_goal(goal)
 
             if progress is not None:
-                progress(int(goals[-1]) + 1, n_states)
-        return times
+                progress(int(goals[-1]) + 1, n_goals)
+        return times[:n_goals]
 
     def _assemble(self, option_chance: float | None, n_options: int) -> _Equations:
         """The equations of the walk with the first options."""

@@ -22,8 +22,9 @@ from eigenoptions.envs.shaping import KeyPotential
 from eigenoptions.envs.tables import drop_far_places
 from eigenoptions.explore.unknown import GrowingTable
 from eigenoptions.mdp import MDP
-from eigenoptions.mdp.chains import uniform_walk
-from eigenoptions.options import Option, Purpose
+from eigenoptions.mdp.chains import find_ends, uniform_walk
+from eigenoptions.mdp.table import count_outcomes
+from eigenoptions.options import TERMINATE, Option, OptionSet, Purpose
 from eigenoptions.options.files import Arrays, write_arrays
 from eigenoptions.options.solver import solve
 from eigenoptions.samples import Transitions
@@ -96,7 +97,8 @@ class Found(Record):
     about : About
         The environment, and how its states are recognised.
     mdp : MDP
-        The table so far. An end is absorbing, and an untried action stays put.
+        The table so far. An end is absorbing, and an untried action stays put. A step
+        that ended an episode where others go on leads to an additional state.
     numbers : Transitions
         All steps as numbers of states.
     seen : ndarray of int
@@ -179,24 +181,49 @@ class Found(Record):
 
     @property
     def reward_rule(self) -> str:
-        """Which states count as rewarded."""
+        """Which steps count as rewarded."""
         above = f"a reward above {self.ordinary_reward:g}"
         if self.ordinary_reward < 0 and not self._is_above.any():
             return f"the end of an episode (no step gave {above})"
         return above
 
     @cached_property
-    def rewarded(self) -> IndexArray:
-        """States where a reward above the most frequent one was received.
+    def rewarded_steps(self) -> IndexArray:
+        """``(n, 3)`` state, action and next state of the rewarded steps, each once.
 
-        Where every step costs something and none gives more, those are states where an
-        episode ended and the last step did not cost more.
+        These are steps with a reward above the most frequent one. Where every step
+        costs something and none gives more, they are those that ended an episode and
+        did not cost more.
         """
-        is_rewarded = self._is_above
-        if self.ordinary_reward < 0 and not is_rewarded.any():
-            is_cheap = self._rewards >= self.ordinary_reward
-            is_rewarded = self.numbers.terminated & is_cheap
-        return readonly(np.unique(self.numbers.next_obs[is_rewarded]))
+        numbers = self.numbers
+        steps = np.stack([numbers.obs, numbers.action, numbers.next_obs], axis=1)
+        return readonly(np.unique(steps[self._is_rewarded], axis=0))
+
+    @cached_property
+    def rewarded(self) -> IndexArray:
+        """The states that rewarded steps enter."""
+        return readonly(np.unique(self.rewarded_steps[:, 2]))
+
+    @cached_property
+    def _is_rewarded(self) -> BoolArray:
+        """``(N,)`` which steps are rewarded."""
+        if self._is_above.any() or self.ordinary_reward >= 0:
+            return self._is_above
+        is_cheap = self._rewards >= self.ordinary_reward
+        is_last: BoolArray = self.numbers.terminated & is_cheap
+        return is_last
+
+    @cached_property
+    def _is_sure(self) -> BoolArray:
+        """``(S,)`` which states were entered by rewarded steps, and never otherwise."""
+        numbers = self.numbers
+        # To stay in a state is not to enter it.
+        is_other = ~self._is_rewarded & (numbers.obs != numbers.next_obs)
+        is_sure = np.zeros(self.mdp.n_states, dtype=np.bool_)
+        is_sure[self.rewarded] = True
+        is_sure[numbers.next_obs[is_other]] = False
+        is_sure[numbers.obs[self.is_first]] = False
+        return is_sure
 
     @property
     def _rewards(self) -> FloatArray:
@@ -212,17 +239,26 @@ class Found(Record):
 
     @cached_property
     def distances(self) -> FloatArray:
-        """``(S,)`` fewest steps to what was rewarded; inf where no known way leads."""
+        """``(S,)`` fewest steps until one is rewarded; inf where no known way leads.
+
+        They are 0 in the end of an episode that only rewarded steps enter.
+        """
         self._check_rewarded()
-        moves = uniform_walk(self.mdp)
-        steps = dijkstra(moves.T, indices=self.rewarded, unweighted=True, min_only=True)
-        return readonly(steps, np.float64)
+        aim = make_reward_mdp(self)
+        moves = uniform_walk(aim)
+        reward_state = self.mdp.n_listed
+        steps = dijkstra(moves.T, indices=reward_state, unweighted=True)
+
+        distances = np.full(self.mdp.n_states, np.inf)
+        distances[:reward_state] = steps[:reward_state]
+        distances[self._is_sure & find_ends(self.mdp)] = 0.0
+        return readonly(distances)
 
     def potential(self) -> StatePotential:
         """Return minus the distance to what was rewarded, for `ShapedReward`.
 
-        It is scaled to 0 (farthest, or no known way) to 1 (rewarded), so that it
-        resembles the value of a state.
+        It is scaled to 0 (farthest, or no known way) to 1 (the reward was received), so
+        that it resembles the value of a state.
 
         Examples
         --------
@@ -243,18 +279,29 @@ class Found(Record):
     def option(self) -> Option:
         """Return the way to what was rewarded: a shortest path where moves are certain.
 
-        It acts on the numbers of states of `mdp`.
+        The rewarded action is its last one. Where the episode goes on after it, so does
+        the option, to the next reward. It acts on the numbers of states of `mdp`.
         """
         self._check_rewarded()
-        potential = np.zeros(self.mdp.n_states)
-        potential[self.rewarded] = 1.0
-        goal = None
-        if len(self.rewarded) == 1:
-            goal = int(self.rewarded[0])
-        purpose = Purpose(potential, "rewarded", goal=goal, exact=True)
-        # So close to 1 that the goal matters everywhere.
+        aim = make_reward_mdp(self)
+        reward_state = self.mdp.n_listed
+        potential = np.zeros(aim.n_states)
+        potential[reward_state] = 1.0
+        # So close to 1 that the reward matters everywhere.
         gamma = 1.0 - 1.0 / (10.0 + self.mdp.n_states)
-        return solve(self.mdp, purpose, gamma)[0]
+        solved = solve(aim, Purpose(potential, "rewarded", exact=True), gamma)
+
+        policy = np.full((1, self.mdp.n_states), TERMINATE)
+        policy[:, :reward_state] = solved.policy[:, :reward_state]
+        value = np.zeros(policy.shape)
+        value[:, :reward_state] = solved.value[:, :reward_state]
+        purpose = Purpose(
+            self._is_sure.astype(np.float64),
+            "rewarded",
+            goal=self.mdp.goal,
+            exact=True,
+        )
+        return OptionSet(self.mdp, policy, value, [purpose], solved.provenance)[0]
 
     def _check_rewarded(self) -> None:
         if not len(self.rewarded):
@@ -440,16 +487,18 @@ def make_found(
         reward=log.reward,
         truncated=log.truncated,
     )
-    untried = np.zeros((n_states, about.n_actions), dtype=np.bool_)
+    # The table may have an additional state, which was not seen.
+    mdp = _make_mdp(about, table, seen, states)
+    untried = np.zeros((mdp.n_states, about.n_actions), dtype=np.bool_)
     untried[seen] = table.find_untried()
     given_up = np.zeros_like(untried)
     given_up[seen] = table.find_given_up()
-    visits = np.full(n_states, -1)
+    visits = np.full(mdp.n_states, -1)
     visits[seen] = first_visit
 
     found = Found(
         about=about,
-        mdp=_make_mdp(about, table, seen, states),
+        mdp=mdp,
         numbers=numbers,
         seen=seen,
         observations=tuple(observations),
@@ -458,10 +507,43 @@ def make_found(
         given_up=given_up,
         is_first=log.is_first,
     )
-    if len(found.rewarded) == 1:
-        mdp = found.mdp.with_task(goal=int(found.rewarded[0]))
+    # The goal of a task is a state: of a reward that one may miss there is none.
+    if len(found.rewarded) == 1 and found._is_sure[found.rewarded[0]]:
+        mdp = mdp.with_task(goal=int(found.rewarded[0]))
         object.__setattr__(found, "mdp", mdp)
     return found
+
+
+def make_reward_mdp(found: Found) -> MDP:
+    """Return the table of what was found with a further state for rewarded steps.
+
+    They lead there as often as they were rewarded, and it is absorbing. Its number is
+    ``found.mdp.n_listed``; states before it keep theirs.
+
+    Parameters
+    ----------
+    found : Found
+        What was found.
+
+    Examples
+    --------
+    >>> import eigenoptions as eo
+    >>> found = eo.explore(eo.maze("S.G"), 100, until="known")
+    >>> make_reward_mdp(found).successors.tolist()
+    [[0, 1, 0, 0], [1, 3, 1, 0], [2, 2, 2, 2], [3, 3, 3, 3]]
+    """
+    numbers = found.numbers
+    reward_state = found.mdp.n_listed
+    is_rewarded = found._is_rewarded
+    table = count_outcomes(
+        numbers.obs * found.about.n_actions + numbers.action,
+        np.where(is_rewarded, reward_state, numbers.next_obs),
+        numbers.terminated & ~is_rewarded,
+        np.ones(len(numbers)),
+        n_states=reward_state + 1,
+        n_actions=found.about.n_actions,
+    )
+    return MDP(table, n_additional=table.shape[1] - reward_state - 1)
 
 
 def _make_mdp(

@@ -6,10 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from eigenoptions.discovery.tables import Request, discover_table
+from eigenoptions.discovery.tables import (
+    Request,
+    discover_table,
+    extend_options,
+    take_states,
+)
 from eigenoptions.explore.found import Found
-from eigenoptions.mdp import MDP
-from eigenoptions.options import TERMINATE, OptionSet, Purpose
+from eigenoptions.options import OptionSet
 
 
 def discover_found(found: Found, request: Request) -> OptionSet:
@@ -28,50 +32,13 @@ def discover_found(found: Found, request: Request) -> OptionSet:
     """
     request = request.with_default_number()
     provenance = {"source": "explored", "dynamics": "estimated"}
-    is_complete = len(found.seen) == found.mdp.n_states
-    part = found.mdp if is_complete else _take_seen(found)
-    options = discover_table(part, request, provenance, is_environment=True)
-    if is_complete:
-        return options
-    return _renumber_options(options, found)
-
-
-def _take_seen(found: Found) -> MDP:
-    """Return the MDP of the states that were seen, in the order of their numbers."""
     mdp = found.mdp
+    if len(found.seen) == mdp.n_listed:
+        return discover_table(mdp, request, provenance, is_environment=True)
+
     seen = np.sort(found.seen)
-    pairs = seen[:, None] * mdp.n_actions + np.arange(mdp.n_actions)
-    reward = None
-    if mdp.reward is not None:
-        reward = mdp.reward[pairs.ravel()]
-    return MDP(
-        mdp.transition[pairs.ravel()][:, seen],
-        start=int(np.searchsorted(seen, mdp.start or 0)),
-        reward=reward,
-        name=mdp.name,
-    )
-
-
-def _renumber_options(options: OptionSet, found: Found) -> OptionSet:
-    """Return options of the seen states with the numbers of all states."""
-    seen = np.sort(found.seen)
-    shape = (len(options), found.mdp.n_states)
-    policy = np.full(shape, TERMINATE, dtype=options.policy.dtype)
-    policy[:, seen] = options.policy
-    value = np.zeros(shape)
-    value[:, seen] = options.value
-    purposes = [_renumber_purpose(purpose, found) for purpose in options.purposes]
-    return OptionSet(found.mdp, policy, value, purposes, options.provenance)
-
-
-def _renumber_purpose(purpose: Purpose, found: Found) -> Purpose:
-    """Return a purpose of the seen states with the numbers of all states."""
-    seen = np.sort(found.seen)
-    goal = purpose.goal
-    label = purpose.label
-    if goal is not None:
-        goal = int(seen[goal])
-        label = label.replace(f"goal {purpose.goal}", f"goal {goal}")
-    potential = np.zeros(found.mdp.n_states)
-    potential[seen] = purpose.potential
-    return replace(purpose, potential=potential, goal=goal, label=label)
+    start = int(np.searchsorted(seen, mdp.start or 0))
+    # Options of the part have no picture, and so it has no places.
+    part = replace(take_states(mdp, seen), start=start, coords=None, name=mdp.name)
+    options = discover_table(part, request, provenance, is_environment=True)
+    return extend_options(options, mdp, seen)

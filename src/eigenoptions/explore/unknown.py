@@ -34,6 +34,7 @@ from eigenoptions._types import BoolArray, FloatArray, IndexArray
 from eigenoptions._validation import check_float, check_int
 from eigenoptions.explore.growing import GrowingArray
 from eigenoptions.mdp import MDP, reachable
+from eigenoptions.mdp.table import count_outcomes
 from eigenoptions.options.records import Purpose
 
 # The promise of an action in a state, by the numbers of both.
@@ -536,8 +537,8 @@ class GrowingTable:
     ) -> MDP:
         """Return the table so far as an `MDP`.
 
-        Where an episode has ended every action stays put, as in `from_env`, and so does
-        an action that was not tried.
+        Where episodes only end every action stays put, and so does an action that was
+        not tried. A step that ended an episode elsewhere leads to an additional state.
 
         Parameters
         ----------
@@ -553,26 +554,20 @@ class GrowingTable:
             numbers = np.arange(self.n_states)
         if n_states is None:
             n_states = self.n_states
-        n_rows = n_states * n_actions
 
         # Rows of the MDP are pairs of a state, by its number there, and an action.
-        row, next_state, _, _ = self.outcomes
+        row, next_state, ended, times = self.outcomes
         state, action = np.divmod(row, n_actions)
-        tried_rows = numbers[state] * n_actions + action
-
-        # All other rows stay put, also those of ends, where nothing can be tried.
-        is_tried = np.zeros(n_rows, dtype=np.bool_)
-        is_tried[tried_rows] = True
-        untried_rows = np.flatnonzero(~is_tried)
-        untried_states = untried_rows // n_actions
-
-        rows = np.concatenate([tried_rows, untried_rows])
-        columns = np.concatenate([numbers[next_state], untried_states])
-        probabilities = np.concatenate(
-            [self._estimate_probabilities(), np.ones(len(untried_rows))]
+        table = count_outcomes(
+            numbers[state] * n_actions + action,
+            numbers[next_state],
+            ended,
+            times,
+            n_states=n_states,
+            n_actions=n_actions,
+            starts=numbers[list(self._starts)].tolist(),
         )
-        table = csr_array((probabilities, (rows, columns)), shape=(n_rows, n_states))
-        return MDP(table, **fields)
+        return MDP(table, n_additional=table.shape[1] - n_states, **fields)
 
     def find_ends(self) -> BoolArray:
         """Return ``(S,)`` where episodes ended and none ever went on."""
@@ -606,9 +601,11 @@ class GrowingTable:
         is_open = self.find_untried() & ~self.find_given_up()
         if not is_open.any():
             return True
-        row, next_state, _, _ = self.outcomes
+        row, next_state, ended, _ = self.outcomes
+        # Past the end of an episode one gets to a start.
+        row = row[~ended]
         links = csr_array(
-            (np.ones(len(row)), (row // self.n_actions, next_state)),
+            (np.ones(len(row)), (row // self.n_actions, next_state[~ended])),
             shape=(self.n_states, self.n_states),
         )
         is_reached = reachable(links, [state, *self._starts])

@@ -37,6 +37,32 @@ def find_ends(mdp: MDP) -> BoolArray:
     return ends
 
 
+def stay_at_end(mdp: MDP) -> MDP:
+    """Return the dynamics without additional states: what leads there stays put.
+
+    An end that is entered from everywhere is then no neighbour of any state.
+
+    Examples
+    --------
+    >>> steps = [[1, 2], [0, 1], [2, 2]]
+    >>> stay_at_end(MDP.from_successors(steps, n_additional=1)).successors.tolist()
+    [[1, 0], [0, 1]]
+    """
+    if not mdp.n_additional:
+        return mdp
+    n_states = mdp.n_listed
+    table = mdp.transition[: n_states * mdp.n_actions].tocoo()
+    states = table.row // mdp.n_actions
+    columns = np.where(table.col < n_states, table.col, states)
+    stays = csr_array(
+        (table.data, (table.row, columns)), shape=(table.shape[0], n_states)
+    )
+    reward = mdp.reward
+    if reward is not None:
+        reward = reward[: len(reward) // mdp.n_states * n_states]
+    return MDP(stays, start=mdp.start, goal=mdp.goal, reward=reward, name=mdp.name)
+
+
 def continue_after_end(
     mdp: MDP, *, goal_ends: bool = True, max_restarts: int | None = None
 ) -> MDP:

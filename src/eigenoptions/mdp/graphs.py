@@ -47,7 +47,8 @@ def graph(mdp: MDP, weights: str | ArrayLike | csr_array = "adjacency") -> csr_a
     csr_array of shape (S, S)
         Directed weights are symmetrised, because the Laplacian's eigenvectors are real
         and orthogonal only for symmetric weights. Self-loops, which are blocked moves,
-        are left out: staying carries no direction.
+        are left out: staying carries no direction. Additional states of the MDP, the
+        ends of episodes, have no edges.
 
     Examples
     --------
@@ -64,6 +65,8 @@ def graph(mdp: MDP, weights: str | ArrayLike | csr_array = "adjacency") -> csr_a
         W = _merge_actions(mdp)
         if weights != "transition":
             W.data[:] = 1.0
+        # An end that is entered from everywhere makes no neighbours.
+        W.data[W.indices >= mdp.n_listed] = 0.0
     else:
         W = check_csr("weights", weights, nonnegative=True)
         n = mdp.n_states

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 from eigenoptions._svg import draw_maps, draw_nodes, show_figures, show_table
 from eigenoptions._text import HEADINGS, draw_map, printable
-from eigenoptions._types import FloatArray
+from eigenoptions._types import BoolArray, FloatArray
 from eigenoptions._validation import (
     Record,
     check_csr,
@@ -43,7 +43,8 @@ class MDP(Record):
     transition : csr_array of shape (S * A, S) or ndarray of shape (S, A, S)
         Row ``s * A + a`` is the distribution p(. | s, a). It is copied and checked.
     coords : ndarray of int of shape (S, 2), default=None
-        Row and column of each state, for pictures.
+        Row and column of each state, for pictures. Additional states may be left out:
+        they are placed below the map.
     headings : ndarray of int of shape (S,), default=None
         Where an agent looks in each state, for pictures: 0 right, 1 down, 2 left, 3 up.
         `coords` then has a map of its own for each of them.
@@ -60,13 +61,17 @@ class MDP(Record):
         A title.
     legend : str, default=""
         What a picture does not show, such as the names of actions.
-    states : sequence of length S, default=None
+    states : sequence of length S - n_additional, default=None
         What each state is: the node of a graph, the key of an environment.
     recognition : dict, default=None
         How `OptionsWrapper` recognises the `states` in an environment; `from_env` sets
         it.
     weights : csr_array of shape (S, S), default=None
         Weights of the edges of `graph`, where they are not 1.
+    n_additional : int, default=0
+        How many of the states, the last ones, stand for the end of an episode: steps
+        lead there that end it where others go on. They are absorbing, they have no
+        entry in `states` and no edge in `graph`, and no walk starts or aims there.
 
     Examples
     --------
@@ -87,28 +92,38 @@ class MDP(Record):
     states: Sequence[Any] | None = None
     recognition: dict[str, Any] | None = None
     weights: csr_array | None = None
+    n_additional: int = 0
 
     def __post_init__(self) -> None:
         table = _check_table(self.transition)
         n_rows, n_states = table.shape
 
         checked: dict[str, Any] = {"transition": table}
+        n_additional = check_int("n_additional", self.n_additional, 0, n_states - 1)
+        n_listed = n_states - n_additional
+        checked["n_additional"] = n_additional
+        _check_absorbing(table, n_listed)
         if self.coords is not None:
-            checked["coords"] = _check_coords(self.coords, n_states)
+            coords = _place_below(self.coords, n_listed, n_additional)
+            checked["coords"] = _check_coords(coords, n_states)
         if self.headings is not None:
-            checked["headings"] = _check_headings(self.headings, n_states)
+            headings = self.headings
+            if len(headings) == n_listed:
+                headings = np.append(headings, np.zeros(n_additional, dtype=np.int64))
+            checked["headings"] = _check_headings(headings, n_states)
         if self.positions is not None:
-            checked["positions"] = _check_positions(self.positions, n_states)
+            positions = _place_below(self.positions, n_listed, n_additional)
+            checked["positions"] = _check_positions(positions, n_states)
         if self.reward is not None:
             checked["reward"] = _check_reward(self.reward, n_states, n_rows)
         if self.start is not None:
-            checked["start"] = check_int("start", self.start, 0, n_states - 1)
+            checked["start"] = check_int("start", self.start, 0, n_listed - 1)
         if self.goal is not None:
-            checked["goal"] = check_int("goal", self.goal, 0, n_states - 1)
+            checked["goal"] = check_int("goal", self.goal, 0, n_listed - 1)
         if self.weights is not None:
             checked["weights"] = _check_edge_weights(self.weights, n_states)
         if self.states is not None:
-            _check_states(self.states, n_states)
+            _check_states(self.states, n_listed)
         if self.recognition is not None:
             check_type("recognition", self.recognition, dict, "from_env makes it")
         for field in ("name", "legend"):
@@ -156,7 +171,9 @@ class MDP(Record):
     ) -> MDP:
         """MDP of samples between numbered states, by frequencies (Section 5.1).
 
-        An action that was never tried leaves the state unchanged.
+        An action that was never tried leaves the state unchanged. A state in which
+        episodes only end is absorbing. A step that ends an episode in another state
+        leads to an additional state, the last one (see `n_additional`).
 
         Parameters
         ----------
@@ -202,19 +219,15 @@ class MDP(Record):
                 "without gaps"
             )
         before, after = states.astype(np.int64).reshape(2, -1)
-        rows = before * A + batch.action
-        counts = csr_array((np.ones(len(batch)), (rows, after)), shape=(S * A, S))
-
-        # An action that was never tried stays put.
-        untried = np.flatnonzero(np.diff(counts.indptr) == 0)
-        stays = csr_array(
-            (np.ones(len(untried)), (untried, untried // A)), shape=counts.shape
+        table = count_outcomes(
+            before * A + batch.action,
+            after,
+            np.asarray(batch.terminated, dtype=np.bool_),
+            np.ones(len(batch)),
+            n_states=S,
+            n_actions=A,
         )
-        counts += stays
-
-        n_tries = counts.sum(axis=1)
-        counts.data /= np.repeat(n_tries, np.diff(counts.indptr))
-        return cls(counts, **fields)
+        return cls(table, n_additional=table.shape[1] - S, **fields)
 
     @property
     def n_states(self) -> int:
@@ -222,9 +235,20 @@ class MDP(Record):
         return int(self.transition.shape[1])
 
     @property
+    def n_listed(self) -> int:
+        """Number of states without the additional ones."""
+        return self.n_states - self.n_additional
+
+    @property
     def n_actions(self) -> int:
         """Number of actions A."""
         return int(self.transition.shape[0]) // self.n_states
+
+    @cached_property
+    def end_chances(self) -> FloatArray:
+        """``(S, A)`` how likely each action leads to an additional state."""
+        chances = self.transition[:, self.n_listed :].sum(axis=1)
+        return set_readonly(chances.reshape(self.n_states, self.n_actions))
 
     @cached_property
     def successors(self) -> NDArray[np.int32] | None:
@@ -277,6 +301,8 @@ class MDP(Record):
         if self.weights is not None:
             digest.update(b"weights;")
             _update_digest(digest, self.weights)
+        if self.n_additional:
+            digest.update(f"additional;{self.n_additional};".encode())
 
         states = self.describe_states()
         if states is not None:
@@ -317,10 +343,10 @@ class MDP(Record):
         # Keys of an environment may be integers, too: there, integers are numbers.
         is_key = is_integer and self.recognition is not None
         if self.states is None or is_key or not isinstance(state, Hashable):
-            return check_state(state, self.n_states)
+            return check_state(state, self.n_listed)
 
         number = self._numbers_of_states.get(state, -1)
-        if isinstance(state, int | np.integer) and 0 <= state < self.n_states:
+        if isinstance(state, int | np.integer) and 0 <= state < self.n_listed:
             # Nodes 1, 2, 3 of a graph have the numbers 0, 1, 2.
             if number not in (-1, state):
                 raise ValueError(
@@ -363,7 +389,7 @@ class MDP(Record):
             if state is None:
                 continue
             if self.states is None:
-                number = check_int(field, state, 0, self.n_states - 1)
+                number = check_int(field, state, 0, self.n_listed - 1)
             else:
                 number = self.find_state(state)
             object.__setattr__(task, field, number)
@@ -438,6 +464,73 @@ class MDP(Record):
         ]
 
 
+def count_outcomes(
+    row: NDArray[np.int64],
+    next_state: NDArray[np.int64],
+    ended: BoolArray,
+    times: FloatArray,
+    *,
+    n_states: int,
+    n_actions: int,
+    starts: Sequence[int] = (),
+) -> csr_array:
+    """Return the table of what was seen, by frequencies.
+
+    Every action stays put where it was never tried, and so in states where episodes
+    only end. Where a step ended an episode in a state in which others went on, it leads
+    to an additional state, the last one.
+
+    Parameters
+    ----------
+    row : ndarray of int of shape (N,)
+        State and action, as ``state * n_actions + action``.
+    next_state : ndarray of int of shape (N,)
+        Where the action led.
+    ended : ndarray of bool of shape (N,)
+        Whether the episode ended there.
+    times : ndarray of shape (N,)
+        How often this was seen.
+    n_states, n_actions : int
+        Size of the table.
+    starts : sequence of int, default=()
+        States in which episodes began; they may have no step yet.
+
+    Returns
+    -------
+    csr_array of shape (S * n_actions, S)
+        S is `n_states`, or one more with the additional state.
+
+    Examples
+    --------
+    >>> row, next_state = np.array([0, 1, 2]), np.array([1, 1, 0])
+    >>> ended = np.array([False, True, False])
+    >>> table = count_outcomes(
+    ...     row, next_state, ended, np.ones(3), n_states=2, n_actions=2
+    ... )
+    >>> table.indices.tolist()
+    [1, 2, 0, 1, 2, 2]
+    """
+    goes_on = np.zeros(n_states, dtype=np.bool_)
+    goes_on[row // n_actions] = True
+    goes_on[next_state[~ended]] = True
+    goes_on[list(starts)] = True
+
+    leads_to_end = ended & goes_on[next_state]
+    column = np.where(leads_to_end, n_states, next_state)
+    n_all_states = n_states + bool(leads_to_end.any())
+    shape = (n_all_states * n_actions, n_all_states)
+    counts = csr_array((times, (row, column)), shape=shape)
+
+    # An action that was never tried stays put.
+    untried = np.flatnonzero(np.diff(counts.indptr) == 0)
+    stays = (np.ones(len(untried)), (untried, untried // n_actions))
+    counts += csr_array(stays, shape=shape)
+
+    n_tries = counts.sum(axis=1)
+    counts.data /= np.repeat(n_tries, np.diff(counts.indptr))
+    return counts
+
+
 def _count(number: int, noun: str) -> str:
     """A number and its noun, as in ``"2 states"``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
@@ -477,6 +570,21 @@ def _check_table(transition: Any) -> csr_array:
         )
 
     return _seal(table)
+
+
+def _check_absorbing(table: csr_array, n_listed: int) -> None:
+    """Raise ValueError if an action leaves one of the additional states, the last."""
+    n_rows, n_states = table.shape
+    if n_listed == n_states:
+        return
+    first_row = n_listed * (n_rows // n_states)
+    states = np.arange(first_row, n_rows) // (n_rows // n_states)
+    rest = table[first_row:]
+    if rest.nnz != len(states) or (rest.indices != states).any():
+        raise ValueError(
+            f"the last n_additional={n_states - n_listed} states must be absorbing: "
+            "let every action stay there"
+        )
 
 
 def _update_digest(digest: Any, matrix: csr_array) -> None:
@@ -530,6 +638,17 @@ def _check_states(states: Any, n_states: int) -> None:
             f"states must be different from each other, got {show_value(repeated)} "
             f"{count} times"
         )
+
+
+def _place_below(places: ArrayLike, n_listed: int, n_additional: int) -> ArrayLike:
+    """Add places of additional states, if they are missing: below those of a map."""
+    if not n_additional or np.shape(places) != (n_listed, 2):
+        return places
+    rows = np.asarray(places)
+    lowest = rows[:, 0].max() + 2
+    first = rows[:, 1].min()
+    below = [(lowest, first + 2 * number) for number in range(n_additional)]
+    return np.concatenate([rows, np.array(below, dtype=rows.dtype)])
 
 
 def _check_coords(coords: Any, n_states: int) -> NDArray[np.int_]:

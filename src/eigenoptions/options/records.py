@@ -579,6 +579,8 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
             "name": mdp.name,
             "legend": mdp.legend,
         }
+        if mdp.n_additional:
+            header["mdp"]["n_additional"] = mdp.n_additional
         arrays: Arrays = {
             "policy": self.policy,
             "value": self.value,

@@ -75,7 +75,8 @@ def solve(
     mdp : MDP
         Deterministic or stochastic dynamics.
     purposes : Purpose or iterable of Purpose
-        Potentials with one number per state.
+        Potentials with one number per state. Those of additional states do not count:
+        the end of an episode is worth 0, like TERMINATE.
     gamma : float, default=0.9
         Discount factor in [0, 0.9999999]. The larger it is, the farther an option goes
         through lower potential to reach a higher one.
@@ -125,6 +126,9 @@ def solve(
     for start in range(0, n_options, block_size):
         stop = min(start + block_size, n_options)
         potentials = _stack_potentials(purposes[start:stop])
+        # No way leads up to the end of an episode.
+        ends = slice(mdp.n_listed, None)
+        potentials[ends] = potentials[: mdp.n_listed].min(axis=0)
         tolerances = _find_tolerances(purposes[start:stop], potentials)
 
         if mdp.successors is None:
@@ -297,21 +301,45 @@ def _sweep_stochastic(
     mdp: MDP, potentials: FloatArray, gamma: float, max_sweeps: int = 1_000
 ) -> FloatArray:
     """Return action values ``(S, A, m)`` that are close to the optimal ones."""
-    shape = (mdp.n_states, mdp.n_actions, potentials.shape[1])
     precision = 1e-9 * np.abs(potentials).max(axis=0)
 
     arrival = potentials.copy()
     for _ in range(max_sweeps):
-        outcomes = (mdp.transition @ arrival).reshape(shape)
+        outcomes = compute_outcomes(mdp, arrival, potentials)
         best = np.maximum(potentials, outcomes.max(axis=1))
         rise = (1.0 - gamma) * potentials + gamma * best - arrival
         arrival += np.maximum(rise, 0.0)
         if (rise <= precision).all():
             break
 
-    outcomes = (mdp.transition @ arrival).reshape(shape)
+    outcomes = compute_outcomes(mdp, arrival, potentials)
     q: FloatArray = outcomes - potentials[:, None]
     return q
+
+
+def compute_outcomes(
+    mdp: MDP, arrival: FloatArray, potentials: FloatArray
+) -> FloatArray:
+    """Return what each action is expected to be worth ``(S, A, m)``: E[x(s')].
+
+    The end of an episode, an additional state, is worth as much as to stay and to
+    terminate. So it has no potential of its own.
+
+    Parameters
+    ----------
+    mdp : MDP
+        The dynamics.
+    arrival, potentials : ndarray of shape (S, m)
+        What arriving in each state is worth, and the potentials.
+    """
+    shape = (mdp.n_states, mdp.n_actions, potentials.shape[1])
+    if not mdp.n_additional:
+        return (mdp.transition @ arrival).reshape(shape)
+    arrival = arrival.copy()
+    arrival[mdp.n_listed :] = 0.0
+    outcomes = (mdp.transition @ arrival).reshape(shape)
+    at_end: FloatArray = mdp.end_chances[:, :, None] * potentials[:, None]
+    return outcomes + at_end
 
 
 def _iterate_policies(
@@ -340,11 +368,15 @@ def _evaluate_policy(
     mdp: MDP, potential: FloatArray, gamma: float, policy: IntegerArray
 ) -> FloatArray:
     """Return the action values ``(S, A)`` if a policy is followed after one action."""
+    columns = potential[:, None]
+    gains = compute_outcomes(mdp, columns, columns)[:, :, 0] - columns
+    states = np.arange(mdp.n_states)
+    reward = np.where(policy >= 0, gains[states, policy], 0.0)
+
     moves = compute_policy_transitions(mdp, policy)
-    reward = moves @ potential - potential * (policy >= 0)
     system = csc_array(eye_array(mdp.n_states) - gamma * moves)
     value = splu(system).solve(reward)
 
-    outcomes = mdp.transition @ (potential + gamma * value)
-    q: FloatArray = outcomes.reshape(mdp.n_states, mdp.n_actions) - potential[:, None]
+    arrival = (potential + gamma * value)[:, None]
+    q: FloatArray = compute_outcomes(mdp, arrival, columns)[:, :, 0] - columns
     return q

@@ -132,6 +132,8 @@ def tune_exploration(
     # would be slow.
     endless = continue_after_end(mdp, max_restarts=100)
     targets = find_recurrent_states(endless)
+    # Nobody looks for the ends of episodes.
+    targets[mdp.n_listed :] = False
     if targets.sum() < 2:
         # No action leads anywhere.
         return no_options

@@ -14,9 +14,14 @@ from scipy.sparse import issparse
 
 from eigenoptions._types import IndexArray
 from eigenoptions.discovery.method import NoOptionsError
-from eigenoptions.discovery.tables import Request, discover_table
+from eigenoptions.discovery.tables import (
+    Request,
+    discover_table,
+    extend_options,
+    take_states,
+)
 from eigenoptions.mdp import MDP, graph
-from eigenoptions.options import TERMINATE, OptionSet, Purpose
+from eigenoptions.options import OptionSet
 from eigenoptions.samples import Transitions
 from eigenoptions.samples.feature_space import FIT_SETTINGS, discover_features
 from eigenoptions.samples.linear import LinearOptionSet
@@ -70,27 +75,19 @@ def _discover_sampled_table(samples: Samples, request: Request) -> OptionSet:
         visits = _count_visits(samples.transitions, mdp)
         request = request.with_settings(**request.method.settings_of_samples(visits))
     settings = {
-        name: _restrict_array(value, states, mdp.n_states)
+        name: _restrict_array(value, states, mdp.n_listed)
         for name, value in request.settings.items()
     }
     request = replace(request, settings=settings)
 
     provenance = {"source": "samples", "dynamics": "estimated", **samples.provenance}
-    options = discover_table(_restrict_mdp(mdp, states), request, provenance)
-    return _extend_options(options, mdp, states)
+    options = discover_table(take_states(mdp, states), request, provenance)
+    return extend_options(options, mdp, states)
 
 
 def _count_visits(transitions: Transitions, mdp: MDP) -> IndexArray:
     """``(S,)`` how often a step began in each state."""
-    return np.bincount(transitions.obs, minlength=mdp.n_states)
-
-
-def _restrict_mdp(mdp: MDP, states: IndexArray) -> MDP:
-    """The part of an MDP on some states, which no move leaves."""
-    actions = np.arange(mdp.n_actions)
-    rows = (states[:, None] * mdp.n_actions + actions).ravel()
-    coords = None if mdp.coords is None else mdp.coords[states]
-    return MDP(mdp.transition[rows][:, states], coords=coords)
+    return np.bincount(transitions.obs, minlength=mdp.n_listed)
 
 
 def _restrict_array(value: Any, states: IndexArray, n_states: int) -> Any:
@@ -101,36 +98,3 @@ def _restrict_array(value: Any, states: IndexArray, n_states: int) -> Any:
         matrix = value if issparse(value) else np.asarray(value)
         return matrix[states][:, states]
     return value
-
-
-def _extend_options(options: OptionSet, mdp: MDP, states: IndexArray) -> OptionSet:
-    """Options on some states as options of the whole MDP."""
-    shape = (len(options), mdp.n_states)
-    policy = np.full(shape, TERMINATE, dtype=options.policy.dtype)
-    policy[:, states] = options.policy
-    value = np.zeros(shape)
-    value[:, states] = options.value
-    purposes = [_extend_purpose(p, states, mdp.n_states) for p in options.purposes]
-    return OptionSet(mdp, policy, value, purposes, options.provenance)
-
-
-def _extend_purpose(purpose: Purpose, states: IndexArray, n_states: int) -> Purpose:
-    """A purpose on some states as one on all; its option starts in those only."""
-    potential = np.zeros(n_states)
-    potential[states] = purpose.potential
-
-    initiation = np.zeros(n_states, dtype=np.bool_)
-    initiation[states] = True
-    if purpose.initiation is not None:
-        initiation[states] = purpose.initiation
-
-    goal = purpose.goal
-    label = purpose.label
-    if goal is not None:
-        if label == f"goal {goal}":
-            # The label follows from the number of the goal, which is another one now.
-            label = ""
-        goal = int(states[goal])
-    return replace(
-        purpose, potential=potential, initiation=initiation, goal=goal, label=label
-    )

@@ -19,7 +19,7 @@ from scipy.spatial import cKDTree
 from eigenoptions._text import count_noun
 from eigenoptions._types import BoolArray, FloatArray, IndexArray, Progress
 from eigenoptions.mdp import MDP
-from eigenoptions.mdp.chains import uniform_walk
+from eigenoptions.mdp.chains import stay_at_end, uniform_walk
 from eigenoptions.samples import ColumnReport, Transitions, check_columns
 from eigenoptions.samples.spaces import read_spaces
 from eigenoptions.vectors.coordinates import Coordinates
@@ -151,7 +151,8 @@ class Cells:
         The grid then finds the other cell, the home, by the corner of the first.
         """
         # Cells that a way leads to and from have others in their component.
-        component = connected_components(uniform_walk(self.mdp), connection="strong")[1]
+        walk = uniform_walk(stay_at_end(self.mdp))
+        component = connected_components(walk, connection="strong")[1]
         is_joined = np.bincount(component)[component] > 1
         self._homes = np.arange(len(is_joined))
         if is_joined.any():
@@ -270,7 +271,7 @@ def make_cells(
             action = action[:, None]
         action = check_vectors("action", action)
         cells = _make_from_vectors(
-            coordinates, before, action, after, sides, reversible
+            coordinates, before, action, after, batch.terminated, sides, reversible
         )
     else:
         n_actions = read_spaces(data)[1]
@@ -285,7 +286,14 @@ def make_cells(
         suspects = [column.number for column in report.suspects]
         is_steered = coordinates.repeat(~np.isin(report.used, suspects))
         cells = _make_from_numbers(
-            coordinates, before, batch.action, after, sides, n_actions, is_steered
+            coordinates,
+            before,
+            batch.action,
+            after,
+            batch.terminated,
+            sides,
+            n_actions,
+            is_steered,
         )
 
     # What each cell looks like, by the points in it.
@@ -340,6 +348,7 @@ def _make_from_vectors(
     before: FloatArray,
     action: FloatArray,
     after: FloatArray,
+    ended: BoolArray,
     sides: FloatArray | None,
     reversible: bool,
 ) -> Cells:
@@ -353,7 +362,9 @@ def _make_from_vectors(
         sides = choose_common_multiple(outcomes)
 
     grid = Grid(np.concatenate([before, after]), sides)
-    mdp, targets = count_moves(grid, before, before + expected, after, step, reversible)
+    mdp, targets = count_moves(
+        grid, before, before + expected, after, ended, step, reversible
+    )
     cells = Cells(coordinates, grid, step, mdp)
     cells.is_continuous = True
     cells.model = model
@@ -369,6 +380,7 @@ def _make_from_numbers(
     before: FloatArray,
     action: IndexArray,
     after: FloatArray,
+    ended: BoolArray,
     sides: FloatArray | None,
     n_actions: int,
     is_steered: BoolArray,
@@ -398,7 +410,7 @@ def _make_from_numbers(
         sides = choose_multiples(outcomes)
 
     grid = Grid(np.concatenate([before, after]), sides)
-    mdp = count_actions(grid, before, action, after, n_actions, trusted)
+    mdp = count_actions(grid, before, action, after, ended, n_actions, trusted)
     cells = Cells(coordinates, grid, step, mdp)
     cells.is_continuous = False
     cells.model = model

@@ -18,9 +18,15 @@ from scipy.sparse.csgraph import connected_components
 from eigenoptions._types import FloatArray, IndexArray
 from eigenoptions._validation import check_settings
 from eigenoptions.discovery.method import NoOptionsError
-from eigenoptions.discovery.tables import Request, discover_table
+from eigenoptions.discovery.tables import (
+    Request,
+    discover_table,
+    extend_purpose,
+    take_states,
+)
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import TERMINATE, OptionSet
+from eigenoptions.options.solver import compute_outcomes
 from eigenoptions.options.tuning import Exploration, tune_exploration
 from eigenoptions.samples import Transitions, check_columns
 from eigenoptions.samples.columns import ColumnReport
@@ -208,10 +214,14 @@ def act_on_cells(
     potentials = np.stack([np.asarray(p.potential) for p in options.purposes])
     # q(s, a) = E[f(s') - f(s) + gamma v(s')], one table for each option.
     arrival = potentials + gamma * options.value
-    outcomes = (mdp.transition @ arrival.T).reshape(mdp.n_states, mdp.n_actions, -1)
+    outcomes = compute_outcomes(mdp, arrival.T, potentials.T)
     q = np.moveaxis(outcomes, 2, 0) - potentials[:, :, None]
+    # No observation belongs to an additional state.
+    q = q[:, : mdp.n_listed]
+    states = np.arange(mdp.n_listed)
+    purposes = [extend_purpose(p, states, mdp.n_listed) for p in options.purposes]
     return LinearOptionSet(
-        options.purposes,
+        purposes,
         cells,
         mdp.n_actions,
         weights=np.moveaxis(q, 1, 2),
@@ -264,8 +274,6 @@ def make_cells(
             "no step leads from one cell to another: record more steps, or give a "
             "smaller cell_size"
         )
-    kept_rows = kept[:, None] * mdp.n_actions + np.arange(mdp.n_actions)
-    table = mdp.transition[kept_rows.ravel()][:, kept]
 
     coords = grid.coords
     if coords is not None:
@@ -276,7 +284,7 @@ def make_cells(
         report.used,
         {"corners": grid.corners[kept]},
     )
-    return cells, MDP(table, coords=coords)
+    return cells, replace(take_states(mdp, kept), coords=coords)
 
 
 def _number_steps(

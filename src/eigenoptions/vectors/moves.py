@@ -8,11 +8,11 @@ which happen whatever one aims at.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, eye_array, hstack
+from scipy.sparse import csr_array, eye_array, hstack, vstack
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._types import BoolArray, FloatArray, IndexArray
@@ -53,6 +53,7 @@ def count_moves(
     obs: FloatArray,
     expected: FloatArray,
     next_obs: FloatArray,
+    ended: BoolArray,
     step: FloatArray,
     reversible: bool,
 ) -> tuple[MDP, FloatArray]:
@@ -64,6 +65,8 @@ def count_moves(
         The cells.
     obs, expected, next_obs : ndarray of shape (N, d)
         Points before each step, where the model expects it to lead, and where it led.
+    ended : ndarray of bool of shape (N,)
+        Which steps ended an episode.
     step : ndarray of shape (d,)
         A large step.
     reversible : bool
@@ -73,12 +76,19 @@ def count_moves(
     -------
     mdp : MDP
         One state per cell, one action per neighbour, and a last one if there are jumps.
+        Steps that ended an episode where others went on lead to an additional state.
     targets : ndarray of shape (S, A, 2, d)
         The point to aim at, and a point on the border to pass on the way (NaN: none).
     """
     moves = neighbour_moves(obs.shape[1])
     neighbour = grid.find(grid.corners[:, None] + moves)
-    steps = _sort_steps(grid, obs, expected, next_obs, step, len(moves))
+    all_steps = _sort_steps(grid, obs, expected, next_obs, step, len(moves))
+    stops = _find_stops(all_steps.before, all_steps.after, ended, grid.n_states)
+    steps = replace(
+        all_steps,
+        is_aimed=all_steps.is_aimed & ~stops,
+        is_jump=all_steps.is_jump & ~stops,
+    )
 
     counts = _count_aimed(steps, neighbour.shape)
     if reversible:
@@ -88,7 +98,13 @@ def count_moves(
     if steps.is_jump.any():
         table, targets = _add_jumps(table, targets, steps, neighbour)
     table.eliminate_zeros()
-    return MDP(table, coords=grid.coords), targets
+    if stops.any():
+        n_actions = table.shape[0] // grid.n_states
+        shares = _measure_stops(all_steps, stops, len(moves), n_actions)
+        table = _add_end(table, shares)
+        targets = np.append(targets, np.full_like(targets[:1], np.nan), axis=0)
+    n_additional = int(stops.any())
+    return MDP(table, coords=grid.coords, n_additional=n_additional), targets
 
 
 def count_actions(
@@ -96,6 +112,7 @@ def count_actions(
     before: FloatArray,
     action: IndexArray,
     after: FloatArray,
+    ended: BoolArray,
     n_actions: int,
     model: ActionEffects | None,
     few: int = 5,
@@ -110,6 +127,8 @@ def count_actions(
         Points before and after each step.
     action : ndarray of int of shape (N,)
         Actions.
+    ended : ndarray of bool of shape (N,)
+        Which steps ended an episode.
     n_actions : int
         Number of actions.
     model : ActionEffects or None
@@ -122,14 +141,16 @@ def count_actions(
     -------
     MDP
         One state per cell. An action that was never tried, and of which no model says
-        what it does, stays.
+        what it does, stays. Steps that ended an episode where others went on lead to an
+        additional state.
     """
     n_states = grid.n_states
     n_rows = n_states * n_actions
     state = grid.find(grid.cell(before))
     next_state = grid.find(grid.cell(after))
     row = state * n_actions + action
-    counts = _count_pairs(row, next_state, (n_rows, n_states))
+    stops = _find_stops(state, next_state, ended, n_states)
+    counts = _count_pairs(row[~stops], next_state[~stops], (n_rows, n_states))
     n_tries = np.bincount(row, minlength=n_rows)
     if model is not None:
         expected = _expect_outcomes(grid, before, state, n_actions, model)
@@ -139,7 +160,54 @@ def count_actions(
     # What was never tried may fail, and without a model it stays.
     untried = np.flatnonzero(n_tries == 0)
     stays = _count_pairs(untried, untried // n_actions, counts.shape)
-    return MDP(_normalize_rows(counts + stays), coords=grid.coords)
+    table = _normalize_rows(counts + stays)
+    if stops.any():
+        n_stopped = np.bincount(row[stops], minlength=n_rows)
+        table = _add_end(table, n_stopped / np.maximum(n_tries, 1))
+    return MDP(table, coords=grid.coords, n_additional=int(stops.any()))
+
+
+def _find_stops(
+    before: IndexArray, after: IndexArray, ended: BoolArray, n_states: int
+) -> BoolArray:
+    """``(N,)`` which steps ended an episode in a cell in which others went on."""
+    goes_on = np.zeros(n_states, dtype=np.bool_)
+    goes_on[before] = True
+    goes_on[after[~ended]] = True
+    stops: BoolArray = ended & goes_on[after]
+    return stops
+
+
+def _measure_stops(
+    steps: _Steps, stops: BoolArray, n_moves: int, n_actions: int
+) -> FloatArray:
+    """``(S * A,)`` the share of the steps of each move that ended an episode.
+
+    The table may have one action more than moves, for jumps.
+    """
+    n_states = 1 + int(max(steps.before.max(), steps.after.max()))
+    n_rows = n_states * n_actions
+    move = steps.row - steps.before * n_moves
+    row = steps.before * n_actions + move
+    n_steps = np.bincount(row[steps.is_aimed], minlength=n_rows)
+    n_stops = np.bincount(row[steps.is_aimed & stops], minlength=n_rows)
+    # As in the table, one failure more than was seen.
+    shares: FloatArray = n_stops / (n_steps + 1.0)
+    return shares
+
+
+def _add_end(table: csr_array, shares: FloatArray) -> csr_array:
+    """The table with an additional state, to which a share of each row leads."""
+    n_rows, n_states = table.shape
+    n_actions = n_rows // n_states
+    goes_on = table.multiply(1.0 - shares[:, None])
+    rows = csr_array(hstack([goes_on, csr_array(shares[:, None])]))
+
+    stays = np.zeros((n_actions, n_states + 1))
+    stays[:, n_states] = 1.0
+    extended = csr_array(vstack([rows, csr_array(stays)]))
+    extended.eliminate_zeros()
+    return extended
 
 
 def _expect_outcomes(

@@ -252,7 +252,8 @@ class Pilot:
             row = state * self.mdp.n_actions + move
             table[row, :] = 0.0
             table[row, state] = 1.0
-        return self._make_course(MDP(csr_array(table)), goal, blocked)
+        around = MDP(csr_array(table), n_additional=self.mdp.n_additional)
+        return self._make_course(around, goal, blocked)
 
     def _make_course(
         self, mdp: MDP, goal: int, blocked: Set[tuple[int, int]] = frozenset()

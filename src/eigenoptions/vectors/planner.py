@@ -21,6 +21,7 @@ from eigenoptions._ties import find_first_maximum
 from eigenoptions._types import BoolArray, FloatArray
 from eigenoptions._validation import check_choice, check_float, check_int
 from eigenoptions.mdp import MDP, graph
+from eigenoptions.mdp.chains import stay_at_end
 from eigenoptions.options import Option, OptionSet, eigenpurposes
 from eigenoptions.options.purposes import make_goal_purposes
 from eigenoptions.options.solver import solve
@@ -76,7 +77,8 @@ class Planner:
     Attributes
     ----------
     mdp : MDP
-        The table.
+        The table. A step that ended an episode where others went on leads to an
+        additional state, so that no way passes there.
     centers : ndarray of shape (S, columns) or None
         Mean observation in each cell; None for numbered states.
     cell_size : ndarray of shape (d,) or None
@@ -324,12 +326,12 @@ class Planner:
 
     def _find_landmarks(self, n: int) -> list[int]:
         """The first `n` states where eigenvectors are largest or smallest."""
-        n = check_int("n", n, 1, self.mdp.n_states)
-        W = graph(self.mdp)
+        n = check_int("n", n, 1, self.mdp.n_listed)
+        W = graph(stay_at_end(self.mdp))
         # Each component has a constant eigenvector, which has no landmark. Others are
         # largest in the same states, so a few more are needed.
         n_components = connected_components(W, directed=False, return_labels=False)
-        k = min(self.mdp.n_states, n + 8 + n_components)
+        k = min(self.mdp.n_listed, n + 8 + n_components)
 
         landmarks: list[int] = []
         for purpose in eigenpurposes(spectrum(W, k)):

@@ -22,7 +22,7 @@ from scipy.sparse.linalg import splu
 from eigenoptions._types import FloatArray
 from eigenoptions._validation import check_real
 from eigenoptions.mdp import MDP
-from eigenoptions.mdp.chains import uniform_walk
+from eigenoptions.mdp.chains import stay_at_end, uniform_walk
 
 POTENTIALS = ("log-z", "shortest")
 
@@ -49,6 +49,9 @@ class Potentials:
     def __init__(
         self, mdp: MDP, kind: str | PotentialFunction, temperature: float
     ) -> None:
+        self._n_additional = mdp.n_additional
+        # A walk that ended could go nowhere any more: this one stays instead.
+        mdp = stay_at_end(mdp)
         self._mdp = mdp
         self._kind = kind
         self._temperature = temperature
@@ -59,7 +62,9 @@ class Potentials:
     def find(self, goal: int) -> FloatArray:
         """One number per state: 0 at the goal, less far away, -inf without a way."""
         if goal not in self._known:
-            self._known[goal] = self._compute(goal)
+            # No way leads on from the end of an episode.
+            ends = np.full(self._n_additional, -np.inf)
+            self._known[goal] = np.append(self._compute(goal), ends)
         return self._known[goal]
 
     def _compute(self, goal: int) -> FloatArray:

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from scipy.sparse import eye_array
-from scipy.sparse.csgraph import dijkstra
+from scipy.sparse import csr_array, eye_array
 from scipy.sparse.linalg import spsolve
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
@@ -23,8 +22,10 @@ from eigenoptions.agents.sb3.observations import (
     stack_observations,
     take_rows,
 )
-from eigenoptions.explore.found import Found
+from eigenoptions.explore.found import Found, make_reward_mdp
+from eigenoptions.mdp import reachable
 from eigenoptions.mdp.chains import compute_policy_transitions
+from eigenoptions.options import TERMINATE
 
 logger = logging.getLogger("eigenoptions")
 
@@ -43,8 +44,8 @@ class Cloned:
         The highest accuracy that a function of the observation has. It is below 1 where
         states with different actions look the same.
     reaches_reward : bool
-        Whether the agent's actions lead from the start to what was rewarded, in the
-        table that was found.
+        Whether the agent's actions, its last one included, lead from the start to a
+        reward, in the table that was found.
     value_error : float
         Root of the mean squared error of the agent's values.
     least_probability : float
@@ -85,7 +86,7 @@ def clone(
 ) -> Cloned:
     """Fit policy and values of an on-policy agent to the ways that `explore` found.
 
-    In every state from which a rewarded state can be reached in ``found.mdp``, the
+    In every state from which a rewarded step can be reached in ``found.mdp``, the
     policy is fitted to the action of ``found.option()``, and the value to the
     discounted rewards along this way. ``agent.learn`` then goes on from there. The fit
     depends on the agent's seed alone.
@@ -206,23 +207,38 @@ def _collect_ways(agent: Any, found: Found, start_weight: float) -> _KnownWays:
 
 
 def _compute_values(found: Found, policy: IntegerArray, gamma: float) -> FloatArray:
-    """Return the expected discounted rewards of a policy until it ends, ``(S,)``.
+    """Return the expected discounted rewards of a policy up to the first, ``(S,)``.
 
     The reward of an action is its mean in all steps that were taken.
     """
     numbers = found.numbers
     assert numbers.reward is not None
-    n_states = found.mdp.n_states
+    moves = _follow(found, policy)
+    n_states = len(policy)
     is_on_way = numbers.action == policy[numbers.obs]
     states = numbers.obs[is_on_way]
     n_tries = np.bincount(states, minlength=n_states)
     sums = np.bincount(states, numbers.reward[is_on_way], minlength=n_states)
     rewards = sums / np.maximum(n_tries, 1)
 
-    moves = compute_policy_transitions(found.mdp, policy)
     system = eye_array(n_states, format="csc") - gamma * moves.tocsc()
     values: FloatArray = spsolve(system, rewards)
     return values
+
+
+def _follow(found: Found, policy: IntegerArray) -> csr_array:
+    """Transition probabilities ``(S, S)`` of a policy until a reward or an end.
+
+    Rows of steps that are rewarded sum to less than 1, by as often as they are.
+    """
+    aim = make_reward_mdp(found)
+    n_states = len(policy)
+    n_listed = found.mdp.n_listed
+    padded = np.full(aim.n_states, TERMINATE)
+    padded[:n_listed] = policy[:n_listed]
+    moves = compute_policy_transitions(aim, padded)[:n_listed, :n_listed]
+    moves.resize((n_states, n_states))
+    return moves
 
 
 def _weigh_states(
@@ -244,7 +260,7 @@ def _weigh_states(
 
 def _count_visits(found: Found, policy: IntegerArray) -> FloatArray:
     """Expected visits ``(S,)`` on the way from the start; 0 where none is known."""
-    n_states = found.mdp.n_states
+    n_states = len(policy)
     start = found.mdp.start
     if start is None or policy[start] < 0:
         return np.zeros(n_states)
@@ -252,7 +268,7 @@ def _count_visits(found: Found, policy: IntegerArray) -> FloatArray:
     # Of the start, and of the successors of what is visited.
     is_start = np.zeros(n_states)
     is_start[start] = 1.0
-    moves = compute_policy_transitions(found.mdp, policy)
+    moves = _follow(found, policy)
     system = eye_array(n_states, format="csc") - moves.T.tocsc()
     visits: FloatArray = spsolve(system, is_start)
     return visits
@@ -306,17 +322,15 @@ def _measure_fit(policy: Any, ways: _KnownWays, found: Found) -> Cloned:
         least_probability = float(probabilities[is_on_way].min())
 
     # A table has no moves of options, so that those lead nowhere.
-    greedy = np.full(found.mdp.n_states, -1)
-    greedy[ways.states] = np.where(actions < found.about.n_actions, actions, -1)
-    moves = compute_policy_transitions(found.mdp, greedy)
-    distances = dijkstra(
-        moves.T, indices=found.rewarded, unweighted=True, min_only=True
-    )
+    aim = make_reward_mdp(found)
+    greedy = np.full(aim.n_states, TERMINATE)
+    greedy[ways.states] = np.where(actions < found.about.n_actions, actions, TERMINATE)
+    is_reached = reachable(compute_policy_transitions(aim, greedy), [found.mdp.start])
     return Cloned(
         n_states=len(ways.states),
         accuracy=float((actions == ways.actions).mean()),
         possible_accuracy=_find_possible_accuracy(ways),
-        reaches_reward=bool(np.isfinite(distances[found.mdp.start])),
+        reaches_reward=bool(is_reached[found.mdp.n_listed]),
         value_error=float(np.sqrt(np.square(values - ways.values).mean())),
         least_probability=least_probability,
     )
