@@ -232,7 +232,10 @@ def test_from_env_own_table() -> None:
 
     sometimes_ends = {0: {0: [(0.9, 1, 0, False), (0.1, 1, 5, True)]}, 1: back}
     mdp = from_env(Table(sometimes_ends, [1, 0]))
-    assert mdp.successors.tolist() == [[1], [0]]
+    assert mdp.n_additional == 1
+    expected = [[0, 0.9, 0.1], [1, 0, 0], [0, 0, 1]]
+    np.testing.assert_allclose(mdp.transition.toarray(), expected)
+    assert mdp.goal is None
 
 
 def test_first_states_of_other_states_are_not_read() -> None:
@@ -509,9 +512,7 @@ def test_from_env_explored_discrete_states_keep_their_numbers(low: int) -> None:
     )
 
 
-def test_from_env_end_that_depends_on_the_move_warns(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_from_env_end_that_depends_on_the_move_is_an_additional_state() -> None:
     class Door(Grid):
         """Entering the corner from the left ends the episode, not from above."""
 
@@ -520,8 +521,11 @@ def test_from_env_end_that_depends_on_the_move_warns(
             obs, *_ = super().step(action)
             return obs, 0.0, obs == 24 and before == 23, False, {}
 
-    np.testing.assert_array_equal(from_env(Door()).successors, SUCCESSORS)
-    assert "1 actions end" in caplog.text
+    mdp = from_env(Door())
+    changed = np.argwhere(mdp.successors[:25] != SUCCESSORS)
+    assert changed.tolist() == [[23, 1]]
+    assert mdp.successors[23, 1] == 25
+    assert len(mdp.states) == 25
 
 
 class History(Grid):

@@ -290,9 +290,7 @@ def _tabulate(found: _Found, n_actions: int) -> IndexArray:
     return table if n_ambiguous else table[:n_states]
 
 
-def _compare(
-    searched: _SearchedEnv, walked: _Outcomes, found: _Found
-) -> None:
+def _compare(searched: _SearchedEnv, walked: _Outcomes, found: _Found) -> None:
     """Raise ValueError where the random walk met another outcome than the search."""
     for (key, action), outcome in walked.items():
         state = found.numbers.get(key)

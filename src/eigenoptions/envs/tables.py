@@ -40,8 +40,9 @@ Table: TypeAlias = Mapping[int, Any] | Sequence[Any]
 def read_table(env: gym.Env[Any, Any], table: Table, name: str) -> MDP:
     """Return the MDP of an environment's own table.
 
-    Every action stays put where an episode has ended. It does so too in states that are
-    never reached: the moves that a table lists there never happen, and would be edges
+    Every action stays put where episodes only end. Moves that end an episode elsewhere
+    lead to an additional state. Actions stay put, too, in states that are never
+    reached: the moves that a table lists there never happen, and would be edges
     of the graph.
 
     Parameters

@@ -333,13 +333,13 @@ def compute_outcomes(
         What arriving in each state is worth, and the potentials.
     """
     shape = (mdp.n_states, mdp.n_actions, potentials.shape[1])
-    if not mdp.n_additional:
-        return (mdp.transition @ arrival).reshape(shape)
-    arrival = arrival.copy()
-    arrival[mdp.n_listed :] = 0.0
-    outcomes = (mdp.transition @ arrival).reshape(shape)
-    at_end: FloatArray = mdp.end_chances[:, :, None] * potentials[:, None]
-    return outcomes + at_end
+    if mdp.n_additional:
+        arrival = arrival.copy()
+        arrival[mdp.n_listed :] = 0.0
+    outcomes: FloatArray = (mdp.transition @ arrival).reshape(shape)
+    if mdp.n_additional:
+        outcomes += mdp.end_chances[:, :, None] * potentials[:, None]
+    return outcomes
 
 
 def _iterate_policies(

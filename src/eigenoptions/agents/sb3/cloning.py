@@ -325,7 +325,9 @@ def _measure_fit(policy: Any, ways: _KnownWays, found: Found) -> Cloned:
     aim = make_reward_mdp(found)
     greedy = np.full(aim.n_states, TERMINATE)
     greedy[ways.states] = np.where(actions < found.about.n_actions, actions, TERMINATE)
-    is_reached = reachable(compute_policy_transitions(aim, greedy), [found.mdp.start])
+    start = found.mdp.start
+    assert start is not None
+    is_reached = reachable(compute_policy_transitions(aim, greedy), [start])
     return Cloned(
         n_states=len(ways.states),
         accuracy=float((actions == ways.actions).mean()),
