@@ -76,7 +76,7 @@ mutants: .venv/.dev ## which small wrong changes the tests notice, 29 per part (
 
 clean: ## remove environments, built documents and caches (results in report/ and out/ stay)
 	rm -rf .venv .venv-oldest .venv-torch .venv-3.12 .venv-3.13 docs/_build docs/gallery build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src reproduction tests examples benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src reproduction studies tests examples benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamps. The dev extra contains the others, so it sets all stamps.
 .venv/.core: pyproject.toml constraints.txt

@@ -12,7 +12,7 @@ import numpy as np
 import eigenoptions as eo
 from benchmarks.timing import Row, measure, measure_best
 from eigenoptions.envs import MazeEnv
-from reproduction.arena.tasks import make_task
+from studies.arena.tasks import make_task
 
 
 def time_wrapper(n_steps: int = 20_000) -> Iterator[Row]:

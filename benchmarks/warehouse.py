@@ -30,8 +30,8 @@ from torch import nn
 import eigenoptions as eo
 from benchmarks.stored import read_table, store_table
 from benchmarks.vector_options import Warehouse
-from reproduction.arena.deep_budget import Budget, take_exam
-from reproduction.arena.deep_dqn import TorchDQN
+from studies.arena.deep_budget import Budget, take_exam
+from studies.arena.deep_dqn import TorchDQN
 
 # The battery is column 4: `discover` warns of it, and names these as the remedy.
 WAYS: dict[str, Any] = {"plain": None, "options": {"columns": [0, 1, 2, 3]}}

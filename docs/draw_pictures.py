@@ -3,8 +3,8 @@
     python docs/draw_pictures.py                          # list pictures and commands
     python docs/draw_pictures.py --write studio.png ...   # draw some of them anew
 
-Most pictures are drawn by an example or by a command of the reproduction. The others
-are drawn here.
+Most pictures are drawn by an example or by a command of the reproduction or of the
+studies. The others are drawn here.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ EXAMPLES = {
 COMMANDS = {
     "article-diffusion.svg": "python docs/draw_article.py",
     "article-readings.svg": "python docs/draw_article.py",
-    "arena-deep.svg": "python -m reproduction arena page",
-    "arena.svg": "python -m reproduction arena page",
+    "arena-deep.svg": "python -m studies arena page",
+    "arena.svg": "python -m studies arena page",
     "demo.svg": "python docs/draw_demo.py --write",
-    "exploration.svg": "python -m reproduction exploration",
+    "exploration.svg": "python -m studies exploration",
     "map.svg": "python docs/draw_map.py --write",
     "montezuma.gif": "python -m reproduction atari",
-    "potentials.svg": "python -m reproduction ogbench",
+    "potentials.svg": "python -m studies ogbench",
 }
 METHODS = {
     "eigen": 4,
@@ -144,7 +144,7 @@ def draw_agents(picture: Path) -> None:
     import matplotlib.pyplot as plt
     import pandas as pd
 
-    runs = pd.read_csv(ROOT / "reproduction" / "arena" / "deep.csv")
+    runs = pd.read_csv(ROOT / "studies" / "arena" / "deep.csv")
     n_goals = (runs.reached >= 0.5).groupby([runs.agent, runs.way]).sum()
     bars = {
         "PPO alone": ("SB3 PPO", "plain"),

@@ -120,7 +120,7 @@ def compare_methods() -> list[str]:
 
 def read_ogbench(maze: str, kind: str) -> list[str]:
     """Mean success of the planner on OGBench's sets of 100,000 steps, as stored."""
-    rows = pd.read_csv(ROOT / "reproduction" / "ogbench.csv")
+    rows = pd.read_csv(ROOT / "studies" / "ogbench.csv")
     rows = rows[(rows.maze == maze) & (rows.kind == kind) & (rows.steps == 100_000)]
     return [f"{rows[rows.policy == 'solved'].success.mean():.1f}"]
 
@@ -160,14 +160,14 @@ def measure_seen(n_walks: int = 10, n_steps: int = 60_000) -> list[str]:
 
 def count_faster() -> list[str]:
     """Spaces that 32 options explore faster, all, and those of 8, as stored."""
-    rows = pd.read_csv(ROOT / "reproduction" / "exploration.csv")
+    rows = pd.read_csv(ROOT / "studies" / "exploration.csv")
     n_faster = (rows.ratio < 1).groupby(rows.options).sum()
     return [f"{n_faster[32]}", f"{rows.space.nunique()}", f"{n_faster[8]}"]
 
 
 def read_tuning_seconds() -> list[str]:
     """The least and the largest CPU time of tuning, as stored."""
-    rows = pd.read_csv(ROOT / "reproduction" / "exploration.csv")
+    rows = pd.read_csv(ROOT / "studies" / "exploration.csv")
     return [f"{rows.tuning.min():.2f}", f"{rows.tuning.max():.2f}"]
 
 
@@ -192,21 +192,21 @@ def read_act_time() -> list[str]:
 
 def read_exploration_errors() -> list[str]:
     """The least and the largest two standard errors of a ratio, as stored."""
-    rows = pd.read_csv(ROOT / "reproduction" / "exploration.csv")
+    rows = pd.read_csv(ROOT / "studies" / "exploration.csv")
     errors = rows[rows.option_chance > 0].error
     return [f"{errors.min():.2f}", f"{errors.max():.2f}"]
 
 
 def read_environments(outcome: str) -> list[str]:
     """How many of 63 environments have an outcome, and sample options, as stored."""
-    rows = pd.read_csv(ROOT / "reproduction" / "environments.csv")
+    rows = pd.read_csv(ROOT / "studies" / "environments.csv")
     rows = rows[rows.outcome == outcome]
     return [f"{len(rows)}", f"{(rows.option_chance > 0).sum()}"]
 
 
 def read_seen() -> list[str]:
     """States that `explore` and random actions see in four environments, as stored."""
-    rows = pd.read_csv(ROOT / "reproduction" / "environments_seen.csv")
+    rows = pd.read_csv(ROOT / "studies" / "environments_seen.csv")
     numbers = []
     for row in rows.itertuples():
         numbers += [f"{row.explore:,.0f}", f"{row.random:,.0f}"]
@@ -313,7 +313,7 @@ STATEMENTS: list[tuple[str, str, Callable[[], Sequence[str]]]] = [
 
 def read_first_visits(task: str, *ways: str) -> list[str]:
     """Mean steps until a state is seen, of tabular agents, as stored."""
-    rows = pd.read_csv(ROOT / "reproduction" / "arena" / "tabular.csv")
+    rows = pd.read_csv(ROOT / "studies" / "arena" / "tabular.csv")
     rows = rows[rows.task == task]
     means = [rows[rows.way == way].mean_goal.mean() for way in ways]
     return [f"{mean:,.0f}" for mean in means]
@@ -321,7 +321,7 @@ def read_first_visits(task: str, *ways: str) -> list[str]:
 
 def count_learned(agent: str, *ways: str) -> list[str]:
     """Goals that a deep agent learned, and runs, as stored."""
-    rows = pd.read_csv(ROOT / "reproduction" / "arena" / "deep.csv")
+    rows = pd.read_csv(ROOT / "studies" / "arena" / "deep.csv")
     rows = rows[rows.agent == agent]
     numbers = []
     for way in ways:
@@ -333,7 +333,7 @@ def count_learned(agent: str, *ways: str) -> list[str]:
 def compare_with_counts() -> list[str]:
     """First visits of explore relative to a count bonus, as stored."""
     sys.path.insert(0, str(ROOT))
-    page = import_module("reproduction.arena.tabular_page")
+    page = import_module("studies.arena.tabular_page")
     runs = page.read("tabular")
     ratios = []
     for tasks in page.SUITES.values():
@@ -344,7 +344,7 @@ def compare_with_counts() -> list[str]:
 
 def count_followed() -> list[str]:
     """Percent of the goals that `found.option()` reaches on two tasks, as stored."""
-    rows = pd.read_csv(ROOT / "reproduction" / "arena" / "tabular.csv")
+    rows = pd.read_csv(ROOT / "studies" / "arena" / "tabular.csv")
     reached = rows[rows.way == "followed"].groupby("task").learned.mean()
     return [f"{100 * reached[task]:.0f}" for task in ("slippery rooms", "FrozenLake")]
 
@@ -352,7 +352,7 @@ def count_followed() -> list[str]:
 def compare_views() -> list[str]:
     """States that explore sees by views, relative to a count bonus, as stored."""
     sys.path.insert(0, str(ROOT))
-    page = import_module("reproduction.arena.tabular_page")
+    page = import_module("studies.arena.tabular_page")
     table = page.read("views")
     names = table.env.drop_duplicates()
     return [f"{page.measure_views(table, name):.1f}" for name in names]
@@ -361,7 +361,7 @@ def compare_views() -> list[str]:
 def compare_rounds() -> list[str]:
     """First visits of walks and options in turn, relative to explore, as stored."""
     sys.path.insert(0, str(ROOT))
-    page = import_module("reproduction.arena.tabular_page")
+    page = import_module("studies.arena.tabular_page")
     ratios = page.measure_doors(page.read("doors"), page.read("tabular"))
     ways = ("rounds, eigen", "rounds, neo", "covering-eigen", "plain")
     return [f"{page.average(ratios[way]):.1f}" for way in ways]
@@ -370,7 +370,7 @@ def compare_rounds() -> list[str]:
 def compare_ablation() -> list[str]:
     """First visits of random actions and a count bonus with options, as stored."""
     sys.path.insert(0, str(ROOT))
-    page = import_module("reproduction.arena.tabular_page")
+    page = import_module("studies.arena.tabular_page")
     table = page.read("ablation")
     return [
         f"{page.average(page.measure_ablation(table, walker, kind)):.2f}"
@@ -475,7 +475,7 @@ def read_giant_maze() -> list[str]:
 
     Local minima of the former and states, and success of both.
     """
-    rows = pd.read_csv(ROOT / "reproduction" / "ogbench.csv")
+    rows = pd.read_csv(ROOT / "studies" / "ogbench.csv")
     rows = rows[(rows.maze == "giant") & (rows.kind == "stitch")]
     greedy = rows[rows.policy == "greedy"].groupby("potential").mean(numeric_only=True)
     commute = greedy.loc["commute"]
@@ -685,7 +685,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="correct the pages")
     write = parser.parse_args().write
     sys.path.insert(0, str(ROOT))
-    arena = import_module("reproduction.arena.page")
+    arena = import_module("studies.arena.page")
     tables = import_module("page_tables")
     STATEMENTS.extend(import_module("page_atari").STATEMENTS)
     differences = [

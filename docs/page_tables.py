@@ -17,12 +17,9 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.stored import read_table  # noqa: E402
 from reproduction.markdown import compare_tables, make_table  # noqa: E402
-from reproduction.ogbench import (  # noqa: E402
-    tabulate_descents,
-    tabulate_success,
-)
+from studies.ogbench import tabulate_descents, tabulate_success  # noqa: E402
 
-REPRODUCTION = ROOT / "reproduction"
+STUDIES = ROOT / "studies"
 
 # Rows of the table of spaces: what they are called, and how their names begin.
 SPACES = {
@@ -45,7 +42,7 @@ SPACES = {
 
 def tabulate_exploration() -> str:
     """Ratios to primitive actions by kind of space and number of options."""
-    runs = pd.read_csv(REPRODUCTION / "exploration.csv")
+    runs = pd.read_csv(STUDIES / "exploration.csv")
     rows = []
     for label, beginnings in SPACES.items():
         group = runs[runs.space.str.startswith(beginnings)]
@@ -195,7 +192,7 @@ def _describe_cosines(cosines: pd.Series) -> str:
 
 def tabulate_shaping() -> str:
     """First arrival and final success of each agent, by potential."""
-    runs = pd.read_csv(REPRODUCTION / "shaping.csv")
+    runs = pd.read_csv(STUDIES / "shaping.csv")
     potentials = ("log-z", "commute", "euclidean", "none")
     rows = []
     for key, group in runs.groupby(["task", "agent"], sort=False):
@@ -211,7 +208,7 @@ def tabulate_shaping() -> str:
 
 def read_ogbench() -> pd.DataFrame:
     """Stored runs of the planner in OGBench."""
-    return pd.read_csv(REPRODUCTION / "ogbench.csv")
+    return pd.read_csv(STUDIES / "ogbench.csv")
 
 
 def tabulate_giant_descents() -> str:

@@ -1,14 +1,9 @@
 """Run the paper's experiments and write a report.
 
 ``python -m reproduction [--only figure7] [--quick] [--atari]`` runs the experiments.
-``python -m reproduction atari GAME`` studies one Atari game,
-``python -m reproduction authors FOLDER`` runs the authors' bottleneck options,
-``python -m reproduction arena`` compares methods,
-``python -m reproduction ogbench`` plans to goals in logged data,
-``python -m reproduction ogbench-data NAME`` records OGBench's PointMaze data,
-``python -m reproduction shaping`` compares dense rewards,
-``python -m reproduction exploration`` measures the automatic setting of exploration,
-and ``python -m reproduction environments`` tries 63 environments.
+``python -m reproduction atari GAME`` studies one Atari game, and
+``python -m reproduction authors FOLDER`` runs the authors' bottleneck options.
+What goes beyond the paper is in ``python -m studies``.
 """
 
 from __future__ import annotations
@@ -36,16 +31,7 @@ from reproduction.report import (
 )
 from reproduction.stored_run import describe_changes
 
-STUDIES = (
-    "atari",
-    "authors",
-    "arena",
-    "ogbench",
-    "ogbench-data",
-    "shaping",
-    "exploration",
-    "environments",
-)
+STUDIES = ("atari", "authors")
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -123,8 +109,7 @@ def run_experiment(lab: Lab, experiment: Experiment) -> Outcome:
 if __name__ == "__main__":
     try:
         if len(sys.argv) > 1 and sys.argv[1] in STUDIES:
-            name = sys.argv[1].replace("-", "_")
-            study = import_module(f"reproduction.{name}")
+            study = import_module(f"reproduction.{sys.argv[1]}")
             study.main(sys.argv[2:])
         else:
             main(sys.argv[1:])

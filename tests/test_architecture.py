@@ -80,6 +80,7 @@ OWNERS = {
     "pandas": set(),
     "jinja2": set(),
     "reproduction": set(),
+    "studies": set(),
 }
 
 

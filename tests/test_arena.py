@@ -16,11 +16,11 @@ from numpy.testing import assert_allclose
 
 import eigenoptions as eo
 from eigenoptions.mdp import reachable
-from reproduction import arena
-from reproduction.arena import ablation, methods, rounds
-from reproduction.arena.domains import DOMAINS, make_domain
-from reproduction.arena.fresh_tasks import FRESH_SEEDS, FRESH_TASKS
-from reproduction.arena.learner import (
+from studies import arena
+from studies.arena import ablation, methods, rounds
+from studies.arena.domains import DOMAINS, make_domain
+from studies.arena.fresh_tasks import FRESH_SEEDS, FRESH_TASKS
+from studies.arena.learner import (
     Way,
     choose_greedy,
     follow_greedy,
@@ -28,20 +28,15 @@ from reproduction.arena.learner import (
     make_agent,
     make_dynamics,
 )
-from reproduction.arena.page import find_differences
-from reproduction.arena.tabular import WAYS
-from reproduction.arena.tabular_runs import (
+from studies.arena.page import find_differences
+from studies.arena.tabular import WAYS
+from studies.arena.tabular_runs import (
     discover_known,
     find_way,
     run_explorer,
     run_learner,
 )
-from reproduction.arena.tasks import (
-    describe_table,
-    draw_goals,
-    make_table_env,
-    make_task,
-)
+from studies.arena.tasks import describe_table, draw_goals, make_table_env, make_task
 
 LEARNING = {"goals": 3, "runs": 2, "episodes": 10}
 

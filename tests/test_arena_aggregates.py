@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import trim_mean
 
-from reproduction.arena.aggregates import (
+from studies.arena.aggregates import (
     Aggregate,
     bootstrap,
     bootstrap_ratio,

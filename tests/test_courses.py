@@ -8,7 +8,7 @@ import pytest
 import eigenoptions as eo
 from eigenoptions.vectors.coordinates import _is_angle
 from eigenoptions.vectors.courses import Course
-from reproduction.potentials import COMPARED
+from studies.potentials import COMPARED
 
 
 def test_moves_are_ranked_by_what_it_is_worth_to_arrive():

@@ -12,15 +12,10 @@ from numpy.testing import assert_allclose
 
 import eigenoptions as eo
 from eigenoptions.envs import MazeEnv
-from reproduction import arena
-from reproduction.arena import deep, deep_page
-from reproduction.arena.deep_budget import (
-    Budget,
-    BudgetSpentError,
-    CountBonus,
-    take_exam,
-)
-from reproduction.arena.deep_tasks import (
+from studies import arena
+from studies.arena import deep, deep_page
+from studies.arena.deep_budget import Budget, BudgetSpentError, CountBonus, take_exam
+from studies.arena.deep_tasks import (
     DEVELOPMENT_SEEDS,
     DEVELOPMENT_TASKS,
     TEST_SEEDS,
@@ -28,7 +23,7 @@ from reproduction.arena.deep_tasks import (
     make_keys,
     make_rooms,
 )
-from reproduction.arena.deep_ways import SB3_PPO, TORCH_DQN, WAYS
+from studies.arena.deep_ways import SB3_PPO, TORCH_DQN, WAYS
 
 
 def test_tasks_of_the_results_are_not_those_of_development() -> None:
@@ -98,7 +93,7 @@ def test_exam_tells_a_good_policy_from_a_bad_one() -> None:
 @pytest.mark.parametrize("agent", [TORCH_DQN, "SB3 DQN", SB3_PPO])
 def test_every_agent_runs_in_its_ways(agent: str, monkeypatch: Any) -> None:
     """Only the form of a run: what a network learns in few steps may differ."""
-    training = pytest.importorskip("reproduction.arena.deep_training")
+    training = pytest.importorskip("studies.arena.deep_training")
     short = deep.COMPARISONS[agent][2:4]
     kind = DEVELOPMENT_TASKS["CliffWalking"]
     few = type(kind)(kind.about, kind.make, 300)
@@ -112,7 +107,7 @@ def test_every_agent_runs_in_its_ways(agent: str, monkeypatch: Any) -> None:
 def test_dqn_learns_after_exploring() -> None:
     """A table is enough for exact statements: the goal is learned in a short maze."""
     pytest.importorskip("torch")
-    from reproduction.arena.deep_dqn import TorchDQN
+    from studies.arena.deep_dqn import TorchDQN
 
     budget = Budget(MazeEnv("S....G"), 1000)
     found = eo.explore(budget, 200, until="reward")

@@ -35,6 +35,7 @@ NOT_RUN = (
     "ray start",
     "export RAY_",
     "python -m reproduction",
+    "python -m studies",
     "python -m benchmarks",
 )
 

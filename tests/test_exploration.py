@@ -13,7 +13,7 @@ import pytest
 import eigenoptions as eo
 from eigenoptions.options.walks import walk
 from eigenoptions.samples.linear import LinearOptionSet
-from reproduction.arena.rounds import (
+from studies.arena.rounds import (
     find_covering_purpose,
     walk_in_rounds,
     walk_with_covering_options,

@@ -274,7 +274,7 @@ def test_the_automatic_setting_says_once_that_it_uses_no_options(caplog: Any) ->
 
 
 def test_the_program_notes_what_became_of_environments(tmp_path: Path) -> None:
-    from reproduction.environments import count_outcomes, main, try_environment
+    from studies.environments import count_outcomes, main, try_environment
 
     table = tmp_path / "environments.csv"
     main(["--quick", "--out", str(table), "--seen", str(tmp_path / "seen.csv")])

@@ -1,4 +1,4 @@
-"""`python -m reproduction ogbench-data`: files that OGBench's own functions read."""
+"""`python -m studies ogbench-data`: files that OGBench's own functions read."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reproduction.ogbench import record_data
-from reproduction.ogbench_data import NAMES, main, record_dataset
+from studies.ogbench import record_data
+from studies.ogbench_data import NAMES, main, record_dataset
 
 # Not every Python has it: a package that it brings has no build for 3.13.
 ogbench = pytest.importorskip("ogbench")

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 import eigenoptions as eo
 from eigenoptions.mdp import distance
-from reproduction.potentials import COMPARED, compute_commute, compute_hitting
+from studies.potentials import COMPARED, compute_commute, compute_hitting
 from tests.halls import Hall, TurningRobot, show_radians, show_sine_and_cosine
 
 
@@ -774,14 +774,14 @@ def test_bad_input_is_refused_with_a_remedy(room: Any) -> None:
 
 def test_benchmark_reaches_the_goals_of_the_medium_maze() -> None:
     pytest.importorskip("ogbench")
-    from reproduction.ogbench import measure_data_set
+    from studies.ogbench import measure_data_set
 
     solved, *_ = measure_data_set("medium", "stitch", steps=10_000, seed=0, episodes=1)
     assert solved["success"] == 100.0
 
 
 def test_shaping_by_log_z_leads_to_a_distant_goal() -> None:
-    from reproduction.shaping import run_agent
+    from studies.shaping import run_agent
 
     result = run_agent(
         "rooms:5x5", "Q-learning", "log-z", seed=0, steps=2_000, setting=0.05

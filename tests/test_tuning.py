@@ -20,7 +20,7 @@ from eigenoptions.options.tuning import (
 )
 from eigenoptions.options.walks import make_tables, visit_states
 from eigenoptions.samples.features import Raw
-from reproduction.exploration import measure_map
+from studies.exploration import measure_map
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from reproduction.arena.fresh_tasks import FRESH_SEEDS, FRESH_TASKS
-from reproduction.arena.tabular_runs import run_explorer, run_exploring, run_learner
-from reproduction.arena.tasks import TASKS, make_task
 from reproduction.lab import Job, Lab
+from studies.arena.fresh_tasks import FRESH_SEEDS, FRESH_TASKS
+from studies.arena.tabular_runs import run_explorer, run_exploring, run_learner
+from studies.arena.tasks import TASKS, make_task
 
 
 class Column(NamedTuple):

@@ -21,8 +21,8 @@ from torch import nn
 
 from eigenoptions.explore import Found
 from eigenoptions.options import OptionSet
-from reproduction.arena.deep_budget import Budget, BudgetSpentError, Env, Mask
-from reproduction.arena.deep_networks import ViewEncoder
+from studies.arena.deep_budget import Budget, BudgetSpentError, Env, Mask
+from studies.arena.deep_networks import ViewEncoder
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from reproduction.arena.tabular_runs import find_task, run_learner
-from reproduction.arena.tuning_tasks import TUNING_SEEDS, TUNING_TASKS
 from reproduction.lab import Lab
+from studies.arena.tabular_runs import find_task, run_learner
+from studies.arena.tuning_tasks import TUNING_SEEDS, TUNING_TASKS
 
 # Settings by name of the way; the grid has all combinations.
 Grid = Mapping[str, Sequence[Any]]

@@ -8,9 +8,9 @@ from functools import lru_cache, partial
 from eigenoptions.envs import from_env
 from eigenoptions.mdp import MDP, maze
 from eigenoptions.mdp.mazes import perfect_map, rooms_map
-from reproduction.arena.domains import make_one_way_rooms
-from reproduction.arena.fresh_tasks import make_slippery
-from reproduction.arena.tasks import Task, describe_table
+from studies.arena.domains import make_one_way_rooms
+from studies.arena.fresh_tasks import make_slippery
+from studies.arena.tasks import Task, describe_table
 
 # No other seed is used to choose a setting.
 TUNING_SEEDS = (100, 101, 102)

@@ -13,13 +13,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from reproduction.arena import ablation, rounds, views
-from reproduction.arena.aggregates import Aggregate, bootstrap, bootstrap_ratio
-from reproduction.arena.fresh_tasks import FRESH_TASKS
-from reproduction.arena.tabular import WAYS
-from reproduction.arena.tasks import MARKS, TASKS, make_task
 from reproduction.drawing import add_legend, draw_lines, make_graphs
 from reproduction.markdown import make_table
+from studies.arena import ablation, rounds, views
+from studies.arena.aggregates import Aggregate, bootstrap, bootstrap_ratio
+from studies.arena.fresh_tasks import FRESH_TASKS
+from studies.arena.tabular import WAYS
+from studies.arena.tasks import MARKS, TASKS, make_task
 
 FOLDER = Path(__file__).parent
 PICTURE = FOLDER.parents[1] / "docs" / "images" / "arena.svg"

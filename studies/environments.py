@@ -1,11 +1,11 @@
 """What `discover` makes of 63 environments that were drawn at random.
 
-``python -m reproduction environments [--quick]`` runs ``discover(env)`` on each id of
-``reproduction/environments.txt``, wraps the environment in its options, and notes what
-was said. It writes ``reproduction/environments.csv`` (the same command continues an
+``python -m studies environments [--quick]`` runs ``discover(env)`` on each id of
+``studies/environments.txt``, wraps the environment in its options, and notes what
+was said. It writes ``studies/environments.csv`` (the same command continues an
 interrupted run; delete the file to begin anew), and prints the table of
 docs/environments.md. Then it compares how many states `explore` and random actions see
-in 4,000 steps of four large environments, into ``reproduction/environments_seen.csv``.
+in 4,000 steps of four large environments, into ``studies/environments_seen.csv``.
 
 The ids are some of Gymnasium's, MiniGrid's and BabyAI's. Nothing was tuned on them.
 """
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str]) -> None:
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the command."""
     parser = argparse.ArgumentParser(
-        "python -m reproduction environments", description=__doc__
+        "python -m studies environments", description=__doc__
     )
     parser.add_argument("--quick", action="store_true", help="three small environments")
     parser.add_argument(

@@ -1,6 +1,6 @@
 """OGBench PointMaze: `eigenoptions.Planner` on logged data (docs/planner.md).
 
-``python -m reproduction ogbench [--quick] [--only giant] [--steps 100000] [--seeds 8]
+``python -m studies ogbench [--quick] [--only giant] [--steps 100000] [--seeds 8]
 [--episodes 50]`` records data by the rule of OGBench's ``generate_locomaze.py``, since
 the files cannot always be downloaded. It writes ``ogbench.csv``, ``tables.md`` with
 published networks beside the planner, and ``potentials.svg`` to a folder. The published
@@ -31,7 +31,7 @@ from eigenoptions.evaluation.intervals import mean_interval
 from eigenoptions.plots import draw_values
 from reproduction.lab import open_lab
 from reproduction.markdown import make_table
-from reproduction.potentials import COMPARED
+from studies.potentials import COMPARED
 
 STEPS = 100_000
 MAZES = ("medium", "large", "giant", "teleport")
@@ -103,9 +103,7 @@ def main(arguments: Sequence[str]) -> None:
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the command."""
-    parser = argparse.ArgumentParser(
-        "python -m reproduction ogbench", description=__doc__
-    )
+    parser = argparse.ArgumentParser("python -m studies ogbench", description=__doc__)
     parser.add_argument(
         "--quick", action="store_true", help="one small data set of the medium maze"
     )

@@ -1,12 +1,12 @@
 """The automatic setting of exploration on 30 state spaces (docs/choosing-results.md).
 
-``python -m reproduction exploration [--quick] [--walks 10]`` writes
-``reproduction/exploration.csv`` and ``docs/images/exploration.svg``. Random walks with
+``python -m studies exploration [--quick] [--walks 10]`` writes
+``studies/exploration.csv`` and ``docs/images/exploration.svg``. Random walks with
 the automatic setting are compared with walks of primitive actions: the mean time of the
 first visits of each state, and up to 1,000 states the exact diffusion time.
 
-``python -m reproduction exploration --laplacians`` writes
-``reproduction/exploration_laplacians.csv``: the same with 32 options of each of two
+``python -m studies exploration --laplacians`` writes
+``studies/exploration_laplacians.csv``: the same with 32 options of each of two
 Laplacians, on the spaces of at most 1,300 states.
 
 The settings, the number of options and the Laplacian were chosen on other maps: rooms
@@ -128,7 +128,7 @@ def main(arguments: Sequence[str]) -> None:
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the command."""
     parser = argparse.ArgumentParser(
-        "python -m reproduction exploration", description=__doc__
+        "python -m studies exploration", description=__doc__
     )
     parser.add_argument(
         "--quick", action="store_true", help="three small maps and few walks"

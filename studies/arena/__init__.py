@@ -2,10 +2,10 @@
 
 Methods are compared on the same domains, and agents on the same tasks.
 
-``python -m reproduction arena tabular`` runs tabular agents, and stores what
+``python -m studies arena tabular`` runs tabular agents, and stores what
 ``docs/arena.md`` shows beside this file; ``... arena page`` writes the tables and the
 picture of that page, ``... arena tuning`` chooses settings, and ``... arena deep`` runs
-deep agents. ``python -m reproduction arena methods`` writes a page with tables beside
+deep agents. ``python -m studies arena methods`` writes a page with tables beside
 it. An interrupted run continues.
 """
 
@@ -39,8 +39,8 @@ def main(arguments: Sequence[str]) -> None:
 
 def run_tabular(arguments: Sequence[str]) -> None:
     """Run tabular agents, and store the tables that docs/arena.md is made of."""
-    from reproduction.arena import ablation, rounds, tabular, views
-    from reproduction.arena.tabular_page import FOLDER, store, summarize_coverage
+    from studies.arena import ablation, rounds, tabular, views
+    from studies.arena.tabular_page import FOLDER, store, summarize_coverage
 
     parser = _make_study_parser("tabular", run_tabular)
     parser.add_argument(
@@ -73,7 +73,7 @@ def run_tabular(arguments: Sequence[str]) -> None:
 
 def run_tuning(arguments: Sequence[str]) -> None:
     """Choose the settings of tabular agents, on other maps and seeds."""
-    from reproduction.arena.tuning import GRIDS, tune
+    from studies.arena.tuning import GRIDS, tune
 
     options = _make_study_parser("tuning", run_tuning).parse_args(arguments)
     ways = ["plain"] if options.quick else list(GRIDS)
@@ -86,17 +86,17 @@ def run_tuning(arguments: Sequence[str]) -> None:
 
 def run_deep(arguments: Sequence[str]) -> None:
     """Run deep agents, and store what docs/arena.md shows of them."""
-    from reproduction.arena import deep
+    from studies.arena import deep
 
     deep.main(arguments)
 
 
 def run_page(arguments: Sequence[str]) -> None:
     """Write the tables and the picture of docs/arena.md from what is stored."""
-    from reproduction.arena.page import PAGE, write_page
+    from studies.arena.page import PAGE, write_page
 
     argparse.ArgumentParser(
-        "python -m reproduction arena page", description=run_page.__doc__
+        "python -m studies arena page", description=run_page.__doc__
     ).parse_args(arguments)
     write_page()
     print(f"page: {PAGE}")
@@ -107,7 +107,7 @@ def _make_study_parser(
 ) -> argparse.ArgumentParser:
     """Return the parser of a study."""
     parser = argparse.ArgumentParser(
-        f"python -m reproduction arena {name}", description=study.__doc__
+        f"python -m studies arena {name}", description=study.__doc__
     )
     parser.add_argument(
         "--quick",
@@ -127,7 +127,7 @@ def _make_study_parser(
 def compare(arguments: Sequence[str]) -> None:
     """Compare discovery methods, and write an HTML page."""
     parser = argparse.ArgumentParser(
-        "python -m reproduction arena", description=compare.__doc__
+        "python -m studies arena", description=compare.__doc__
     )
     parser.add_argument(
         "comparison", nargs="?", choices=("methods",), default="methods"
@@ -153,7 +153,7 @@ def compare(arguments: Sequence[str]) -> None:
         "--out", type=Path, metavar="DIR", help="default: out/arena-methods"
     )
     options = parser.parse_args(arguments)
-    comparison = import_module(f"reproduction.arena.{options.comparison}")
+    comparison = import_module(f"studies.arena.{options.comparison}")
     folder = options.out or Path(f"out/arena-{options.comparison}")
 
     every_domain = comparison.DOMAINS

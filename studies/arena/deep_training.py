@@ -15,24 +15,11 @@ from eigenoptions.envs import OptionsWrapper, ShapedReward
 from eigenoptions.explore import Exploring, Found
 from eigenoptions.explore.explorer import Explorer
 from eigenoptions.options import OptionSet
-from reproduction.arena.deep_budget import (
-    Budget,
-    CountBonus,
-    Env,
-    Mask,
-    take_exam,
-)
-from reproduction.arena.deep_dqn import TorchDQN
-from reproduction.arena.deep_sb3 import SB3Agent, make_dqn, make_ppo
-from reproduction.arena.deep_tasks import DEEP_TASKS, DeepTask
-from reproduction.arena.deep_ways import (
-    NO_AGENT,
-    SB3_DQN,
-    SB3_PPO,
-    TORCH_DQN,
-    WAYS,
-    Way,
-)
+from studies.arena.deep_budget import Budget, CountBonus, Env, Mask, take_exam
+from studies.arena.deep_dqn import TorchDQN
+from studies.arena.deep_sb3 import SB3Agent, make_dqn, make_ppo
+from studies.arena.deep_tasks import DEEP_TASKS, DeepTask
+from studies.arena.deep_ways import NO_AGENT, SB3_DQN, SB3_PPO, TORCH_DQN, WAYS, Way
 
 _GAMMA = 0.99
 

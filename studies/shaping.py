@@ -1,6 +1,6 @@
 """A dense reward that respects walls, for agents of others (docs/planner.md).
 
-``python -m reproduction shaping [--quick] [--seeds 10]`` needs
+``python -m studies shaping [--quick] [--seeds 10]`` needs
 ``pip install gymnasium-robotics``. Q-learning, DQN and PPO learn to reach a distant
 goal in ``rooms:5x5``, DQN and PPO of Stable-Baselines3 also in PointMaze_Large, with
 `eigenoptions.ShapedReward` and a potential of `eigenoptions.Planner`: log Z, the
@@ -29,7 +29,7 @@ import eigenoptions as eo
 from eigenoptions._types import FloatArray
 from eigenoptions.evaluation.intervals import mean_interval
 from reproduction.lab import Lab, open_lab
-from reproduction.potentials import compute_commute
+from studies.potentials import compute_commute
 
 POTENTIALS = ("log-z", "commute", "euclidean", "none")
 GAMMA = 0.99
@@ -118,9 +118,7 @@ def main(arguments: Sequence[str]) -> None:
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the command."""
-    parser = argparse.ArgumentParser(
-        "python -m reproduction shaping", description=__doc__
-    )
+    parser = argparse.ArgumentParser("python -m studies shaping", description=__doc__)
     parser.add_argument(
         "--quick", action="store_true", help="one short run of each kind"
     )

@@ -1,4 +1,4 @@
-"""Record OGBench's PointMaze data: ``python -m reproduction ogbench-data NAME``.
+"""Record OGBench's PointMaze data: ``python -m studies ogbench-data NAME``.
 
 NAME is ``pointmaze-giant-navigate-v0`` or one of the other seven. The files have the
 form of those that OGBench downloads, and hold steps by the rule of its
@@ -25,7 +25,7 @@ from rich.progress import Progress, TaskID
 from eigenoptions._types import FloatArray
 from eigenoptions._validation import check_choice, check_int
 from eigenoptions.options.files import write_atomically
-from reproduction.ogbench import KINDS, MAZES, Episode, count_episodes, record_episodes
+from studies.ogbench import KINDS, MAZES, Episode, count_episodes, record_episodes
 
 NAMES = [f"pointmaze-{maze}-{kind}-v0" for maze in MAZES for kind in KINDS]
 
@@ -61,7 +61,7 @@ def show_done(progress: Progress, task: TaskID, done: int, total: int) -> None:
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the command."""
     parser = argparse.ArgumentParser(
-        "python -m reproduction ogbench-data",
+        "python -m studies ogbench-data",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

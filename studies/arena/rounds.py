@@ -1,7 +1,7 @@
 """Options found on the way, in rounds: walk, derive options of what was seen, again.
 
 It is the paper's closing question: options "generated incrementally and with incomplete
-graphs". `python -m reproduction arena doors` compares it with `explore`: rounds with
+graphs". `python -m studies arena doors` compares it with `explore`: rounds with
 eigenoptions, with the method ``"neo"``, and covering eigenoptions (the ROD cycle of
 Machado et al., JMLR 2023), which do without discovery from tables.
 """
@@ -31,8 +31,8 @@ from eigenoptions.spectra.representations import (
     compute_smallest_eigenvectors,
     learn_representation,
 )
-from reproduction.arena.tasks import Task, make_task, measure_coverage
 from reproduction.lab import Job, Lab
+from studies.arena.tasks import Task, make_task, measure_coverage
 
 # Tasks on which ways to find options are compared, and their runs.
 TASKS = ("CliffWalking", "Taxi", "two-keys", "rooms-5x5")

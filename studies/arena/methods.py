@@ -26,11 +26,11 @@ from eigenoptions.evaluation import best_option_chance, diffusion_time
 from eigenoptions.learning import q_learning
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
-from reproduction.arena.domains import DOMAINS, make_domain
-from reproduction.arena.rounds import note_first_visits, walk_in_rounds
-from reproduction.arena.tasks import Rows
 from reproduction.lab import Data, Lab
 from reproduction.page import Section
+from studies.arena.domains import DOMAINS, make_domain
+from studies.arena.rounds import note_first_visits, walk_in_rounds
+from studies.arena.tasks import Rows
 
 NAMES = methods()
 NONE = "none"
@@ -369,7 +369,7 @@ def describe(data: Data, *, quick: bool) -> tuple[str, Markup, list[Section]]:
 
     introduction = Markup(
         "{} discovery methods on the same {} domains, by "
-        "<code>python -m reproduction arena methods</code>."
+        "<code>python -m studies arena methods</code>."
     ).format(len(names), len(domains))
     return "Discovery methods compared", introduction, sections
 

@@ -10,16 +10,10 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from eigenoptions._types import FloatArray
-from reproduction.arena.aggregates import Aggregate, bootstrap
-from reproduction.arena.deep_tasks import TEST_TASKS
-from reproduction.arena.deep_ways import (
-    NO_AGENT,
-    SB3_DQN,
-    SB3_PPO,
-    TORCH_DQN,
-    WAYS,
-)
 from reproduction.markdown import make_table
+from studies.arena.aggregates import Aggregate, bootstrap
+from studies.arena.deep_tasks import TEST_TASKS
+from studies.arena.deep_ways import NO_AGENT, SB3_DQN, SB3_PPO, TORCH_DQN, WAYS
 
 STORED = Path(__file__).with_name("deep.csv")
 PICTURE = STORED.parents[2] / "docs" / "images" / "arena-deep.svg"

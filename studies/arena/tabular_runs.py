@@ -23,7 +23,7 @@ from eigenoptions.explore.explorer import Explorer
 from eigenoptions.explore.found import Found
 from eigenoptions.options import Option, OptionSet
 from eigenoptions.options.tuning import Exploration, tune_exploration
-from reproduction.arena.learner import (
+from studies.arena.learner import (
     Way,
     choose_greedy,
     follow_greedy,
@@ -31,7 +31,7 @@ from reproduction.arena.learner import (
     make_agent,
     make_dynamics,
 )
-from reproduction.arena.tasks import (
+from studies.arena.tasks import (
     Rows,
     Task,
     draw_goals,
@@ -39,7 +39,7 @@ from reproduction.arena.tasks import (
     make_task,
     measure_coverage,
 )
-from reproduction.arena.tuning_tasks import make_tuning_task
+from studies.arena.tuning_tasks import make_tuning_task
 
 # Greedy episodes that tell whether a goal is learned, where moves are random.
 N_EPISODES = 10

@@ -1,6 +1,6 @@
 """Deep agents on eight tasks: all runs, stored in ``deep.csv`` beside this file.
 
-``python -m reproduction arena deep`` computes the runs that are not stored, a seed
+``python -m studies arena deep`` computes the runs that are not stored, a seed
 after the other, and stores each seed. ``docs/arena.md`` shows what is stored.
 """
 
@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from reproduction.arena.deep_page import STORED
-from reproduction.arena.deep_tasks import TEST_SEEDS, TEST_TASKS
-from reproduction.arena.deep_ways import NO_AGENT, SB3_DQN, SB3_PPO, TORCH_DQN
-from reproduction.arena.page import PAGE, write_page
 from reproduction.lab import Lab, open_lab
+from studies.arena.deep_page import STORED
+from studies.arena.deep_tasks import TEST_SEEDS, TEST_TASKS
+from studies.arena.deep_ways import NO_AGENT, SB3_DQN, SB3_PPO, TORCH_DQN
+from studies.arena.page import PAGE, write_page
 
 # The ways of each agent, those of the main comparison first.
 COMPARISONS: dict[str, Sequence[str]] = {
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str]) -> None:
 def _make_parser() -> argparse.ArgumentParser:
     """Return the parser of the command."""
     parser = argparse.ArgumentParser(
-        "python -m reproduction arena deep", description=main.__doc__
+        "python -m studies arena deep", description=main.__doc__
     )
     parser.add_argument(
         "--quick",
@@ -130,7 +130,7 @@ def run(lab: Lab, stored: Path, jobs: pd.DataFrame) -> pd.DataFrame:
         The runs, as `list_jobs` returns them.
     """
     # Loads PyTorch, which the page does not need.
-    from reproduction.arena.deep_training import train_deep
+    from studies.arena.deep_training import train_deep
 
     runs = pd.DataFrame(columns=_KEY)
     if stored.exists():

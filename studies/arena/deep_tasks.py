@@ -24,7 +24,7 @@ from eigenoptions.envs import FixedSeed, MazeEnv
 from eigenoptions.mdp import MDP, maze, reachable
 from eigenoptions.mdp.chains import uniform_walk
 from eigenoptions.mdp.mazes import perfect_map, rooms_map
-from reproduction.arena.keys import add_keys
+from studies.arena.keys import add_keys
 
 TEST_SEEDS = range(5000, 5020)
 DEVELOPMENT_SEEDS = range(100, 104)

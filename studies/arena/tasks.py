@@ -23,8 +23,8 @@ from eigenoptions.mdp import MDP, graph, maze, reachable
 from eigenoptions.mdp.chains import uniform_walk
 from eigenoptions.mdp.mazes import rooms_map
 from eigenoptions.options import OptionSet
-from reproduction.arena.fresh_tasks import FRESH_TASKS
-from reproduction.arena.keys import add_keys
+from studies.arena.fresh_tasks import FRESH_TASKS
+from studies.arena.keys import add_keys
 
 # Of tables: dictionaries by name of column.
 Rows = list[dict[str, Any]]

@@ -10,8 +10,8 @@ from pathlib import Path
 import matplotlib
 
 from eigenoptions.plots.style import STYLE
-from reproduction.arena import deep_page, tabular_page
 from reproduction.markdown import compare_tables
+from studies.arena import deep_page, tabular_page
 
 ALL_TABLES = Path(__file__).with_name("tables.md")
 PAGE = ALL_TABLES.parents[2] / "docs" / "arena.md"

@@ -17,8 +17,8 @@ from eigenoptions.agents.sb3 import (
     SMDPRolloutBuffer,
     prefer_actions,
 )
-from reproduction.arena.deep_budget import Budget, BudgetSpentError, Env, Mask
-from reproduction.arena.deep_networks import ViewEncoder
+from studies.arena.deep_budget import Budget, BudgetSpentError, Env, Mask
+from studies.arena.deep_networks import ViewEncoder
 
 # The same for every way. Numbered states have one weight per state and choice, as in
 # our own agent.

@@ -21,9 +21,9 @@ from eigenoptions.discovery import discover
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet, Purpose
 from eigenoptions.options.solver import solve
-from reproduction.arena.learner import Agent, Way, learn, make_agent, make_dynamics
-from reproduction.arena.tasks import Task, make_task, measure_coverage
 from reproduction.lab import Job, Lab
+from studies.arena.learner import Agent, Way, learn, make_agent, make_dynamics
+from studies.arena.tasks import Task, make_task, measure_coverage
 
 TASKS = ("FourRooms", "two-keys", "rooms-5x5", "perfect-21x21")
 SEEDS = range(200, 205)

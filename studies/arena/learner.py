@@ -16,7 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from eigenoptions._types import BoolArray, FloatArray
-from reproduction.arena.tasks import Task
+from studies.arena.tasks import Task
 
 
 class Way(NamedTuple):

@@ -1,0 +1,1 @@
+"""Studies beyond the paper: ``python -m studies`` lists them."""
