@@ -16,19 +16,13 @@ import gymnasium
 from gymnasium.utils.env_checker import check_env
 
 import eigenoptions as eo
-from eigenoptions.atari import (
-    Emulator,
-    Ram,
-    collect_ram,
-    published_starts,
-    ram_options,
-    slow_directions,
-)
+from eigenoptions.atari import Emulator, Ram, ram_options, slow_directions
 from eigenoptions.atari.emulator import find_game_name
 from eigenoptions.atari.slow import find_lasting_bytes, play_randomly
 from eigenoptions.options import TERMINATE
 from eigenoptions.samples.features import features_from_dict, features_to_dict
 from eigenoptions.samples.incidence import feature_spectrum
+from reproduction.atari.protocol import collect_ram, published_starts
 
 STARTS = [(0,) * 30, (0,) * 20 + (1,) * 60]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 from dataclasses import astuple
 from itertools import combinations
 from pathlib import Path
@@ -16,6 +17,7 @@ pytest.importorskip("ale_py")
 from eigenoptions.atari import Emulator, Ram
 from eigenoptions.spectra import Spectrum
 from reproduction import atari
+from reproduction.atari import protocol
 from reproduction.atari.claims import describe_ways, list_variant_claims
 from reproduction.atari.collection import Collection, load_collection
 from reproduction.atari.game_graph import explore_game
@@ -582,3 +584,7 @@ def test_command_writes_tables_clips_and_a_page(
     for name in ("rollouts", "long", "highlights", "traces"):
         assert f'href="data/freeway-{name}.csv"' in page
         assert (folder / "data" / f"freeway-{name}.csv").stat().st_size > 100
+
+
+def test_examples_of_the_protocol_hold() -> None:
+    assert doctest.testmod(protocol).failed == 0

@@ -9,13 +9,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from eigenoptions._types import FloatArray
-from eigenoptions.atari import (
-    Emulator,
-    Ram,
-    collect_ram,
-    published_starts,
-    slow_directions,
-)
+from eigenoptions.atari import Emulator, Ram, slow_directions
 from eigenoptions.atari.slow import play_randomly
 from eigenoptions.samples.incidence import (
     Incidence,
@@ -25,6 +19,7 @@ from eigenoptions.samples.incidence import (
 from eigenoptions.spectra import Spectrum
 from reproduction.atari.game_graph import GameGraph, explore_game
 from reproduction.atari.games import load_starts
+from reproduction.atari.protocol import collect_ram, published_starts
 from reproduction.atari.settings import Kind, Variant
 
 

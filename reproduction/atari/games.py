@@ -27,8 +27,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from eigenoptions._types import FloatArray
-from eigenoptions.atari import published_starts
 from eigenoptions.atari.emulator import find_game_name
+from reproduction.atari.protocol import published_starts
 
 # For each byte of a position the smallest and the largest value, included.
 Box = tuple[tuple[int, int], ...]

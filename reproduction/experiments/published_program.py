@@ -18,7 +18,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import eigenoptions as eo
-from eigenoptions.atari import published_starts
+from reproduction.atari.protocol import published_starts
 from reproduction.atari.stored import load_results
 from reproduction.drawing import add_legend, draw_lines, make_graphs
 from reproduction.experiment import Block

@@ -9,15 +9,12 @@ Needs ale-py, which brings the games: ``pip install 'eigenoptions[atari]'`` (in 
 
 from eigenoptions.atari.emulator import Emulator
 from eigenoptions.atari.options import ram_options
-from eigenoptions.atari.protocol import collect_ram, published_starts
 from eigenoptions.atari.ram import Ram
 from eigenoptions.atari.slow import slow_directions
 
 __all__ = [
     "Emulator",
     "Ram",
-    "collect_ram",
-    "published_starts",
     "ram_options",
     "slow_directions",
 ]

@@ -33,8 +33,8 @@ def ram_options(
     Parameters
     ----------
     directions : Spectrum, array (n, d) or LinearOptionSet
-        A spectrum of memory, from ``feature_spectrum(collect_ram(...), Ram(),
-        whiten=False)`` or `slow_directions`; the vectors e themselves, in the paper's
+        A spectrum of memory, from `slow_directions` or ``feature_spectrum(transitions,
+        Ram(), whiten=False)``; the vectors e themselves, in the paper's
         bits; or options read from a file, to act in this environment.
     env : Gymnasium environment or str
         The environment in which the options will act, whose state they save and

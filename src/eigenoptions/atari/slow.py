@@ -43,7 +43,9 @@ def slow_directions(
     game : str
         Name of the game.
     starts : sequence of sequences of int
-        States in which episodes of random play begin, in turn, as in `collect_ram`.
+        States in which episodes of random play begin, in turn: for each the actions,
+        one per frame, that lead there from the beginning of the game. ``[()]`` is the
+        beginning itself.
     frame_skip : int, default=8
         Frames for which an action is repeated: one step. Options made of the result act
         with the same frame skip.
@@ -74,7 +76,7 @@ def slow_directions(
     if not addresses:
         raise ValueError(
             "no action has a lasting influence on the memory of "
-            f"{emulator.game}: use collect_ram"
+            f"{emulator.game}: give ram_options the feature_spectrum of its steps"
         )
     return _compute_slow_spectrum(episodes, Ram(addresses=addresses))
 
@@ -102,7 +104,7 @@ def play_randomly(
     emulator : Emulator
         The game.
     starts : sequence of sequences of int
-        As in `collect_ram`.
+        As in `slow_directions`.
     frame_skip : int
         Frames for which an action is repeated: one decision.
     n_decisions : int
