@@ -711,6 +711,31 @@ def test_every_kind_of_observation_that_repeats(kind: str) -> None:
     assert wrapped.step(2)[1] > 0
 
 
+class Lottery(gym.Wrapper[Any, Any, Any, Any]):
+    """Draws a number of the environment's generator in each step."""
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        super().__init__(env)
+        self.drawn: list[int] = []
+
+    def step(self, action: Any) -> Any:
+        self.drawn.append(int(self.env.unwrapped.np_random.integers(2**40)))
+        return self.env.step(action)
+
+
+def test_episodes_of_one_layout_draw_numbers_of_their_own() -> None:
+    env = Lottery(gym.make("minigrid:MiniGrid-Empty-5x5-v0", max_episode_steps=3))
+    eo.explore(env, 60, seed=3)
+    assert len(set(env.drawn)) == 60
+
+
+def test_an_environment_without_a_layout_keeps_its_generator() -> None:
+    env = Lottery(gym.wrappers.TimeLimit(MazeEnv("S...G"), 3))
+    eo.explore(env, 60, seed=3)
+    generator, _ = gym.utils.seeding.np_random(3)
+    assert env.drawn == generator.integers(2**40, size=60).tolist()
+
+
 def test_every_episode_has_the_layout_of_the_seed() -> None:
     class Witness(gym.Wrapper[Any, Any, Any, Any]):
         def __init__(self, env: gym.Env[Any, Any]) -> None:
