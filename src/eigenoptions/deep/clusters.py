@@ -243,14 +243,18 @@ def _find_lasting(data: Dataset, states: IndexArray, n_clusters: int) -> IndexAr
     return np.flatnonzero(is_lasting)
 
 
-def find_nearest(
-    places: FloatArray, centres: FloatArray, block_rows: int = 4096
-) -> IndexArray:
+# Places that are compared with all centres, and observations that are encoded, at a
+# time, which bounds the memory.
+_BLOCK_OF_PLACES = 4096
+_BLOCK_OF_OBSERVATIONS = 2048
+
+
+def find_nearest(places: FloatArray, centres: FloatArray) -> IndexArray:
     """Return the number ``(N,)`` of the centre that is nearest to each place."""
     half_squares = 0.5 * (centres**2).sum(axis=1)
     nearest = np.empty(len(places), dtype=np.intp)
-    for low in range(0, len(places), block_rows):
-        block = slice(low, low + block_rows)
+    for low in range(0, len(places), _BLOCK_OF_PLACES):
+        block = slice(low, low + _BLOCK_OF_PLACES)
         # The squared distance, but for the part that is the same for all centres.
         closeness = places[block] @ centres.T - half_squares
         nearest[block] = find_first_maximum(closeness)
@@ -258,13 +262,13 @@ def find_nearest(
 
 
 def _compute_functions(
-    encoder: Encoder, data: Dataset, vectors: FloatArray, block_rows: int = 2048
+    encoder: Encoder, data: Dataset, vectors: FloatArray
 ) -> FloatArray:
     """Eigenfunctions ``(n, k)`` of the distinct observations, block by block."""
     observations = data.observations
     blocks = []
-    for low in range(0, len(observations), block_rows):
-        features = encoder(observations[low : low + block_rows])
+    for low in range(0, len(observations), _BLOCK_OF_OBSERVATIONS):
+        features = encoder(observations[low : low + _BLOCK_OF_OBSERVATIONS])
         blocks.append(features @ vectors)
     return np.concatenate(blocks)
 

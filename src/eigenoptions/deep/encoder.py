@@ -30,6 +30,9 @@ from eigenoptions._types import Float32Array, FloatArray
 from eigenoptions.deep.backend import Module, Tensor, torch, use_one_thread
 from eigenoptions.samples.features import FeatureMap
 
+# Observations that are encoded at a time, which bounds the memory.
+_BLOCK_ROWS = 2048
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Encoder(FeatureMap):
@@ -147,12 +150,12 @@ class Encoder(FeatureMap):
             )
         return self._encode(obs)
 
-    def _encode(self, obs: NDArray[Any], block_rows: int = 2048) -> FloatArray:
-        """Compute features, of `block_rows` observations at a time."""
+    def _encode(self, obs: NDArray[Any]) -> FloatArray:
+        """Compute features, block by block."""
         phi = np.ones((len(obs), self.n_features))
         with use_one_thread(), torch.no_grad():
-            for low in range(0, len(obs), block_rows):
-                block = slice(low, low + block_rows)
+            for low in range(0, len(obs), _BLOCK_ROWS):
+                block = slice(low, low + _BLOCK_ROWS)
                 inputs = self.compute_inputs(obs[block])
                 *earlier, last = self.compute_layers(inputs, self._tensors)
                 phi[block, 1:] = torch.cat([last, *earlier], dim=1).numpy()

@@ -99,6 +99,9 @@ _LEAST_RATIO = 1.05
 # Share of the observations that may be near two means: so few may be there by chance.
 _MOST_UNCLEAR = 1e-4
 
+# Observations that are compared with all means at a time, which bounds the memory.
+_BLOCK_ROWS = 4096
+
 # Correlation with the next observation below which what is left looks like noise.
 _MOST_CORRELATION = 0.1
 
@@ -151,7 +154,6 @@ def _assign_to_nearest(
     sizes: IndexArray,
     noise: float,
     limit: float,
-    block_rows: int = 4096,
 ) -> IndexArray | None:
     """Assign each observation to the group with the nearest mean, or to -1: a new one.
 
@@ -162,8 +164,8 @@ def _assign_to_nearest(
 
     groups = np.empty(len(x), dtype=np.intp)
     n_unclear = 0
-    for low in range(0, len(x), block_rows):
-        block = slice(low, low + block_rows)
+    for low in range(0, len(x), _BLOCK_ROWS):
+        block = slice(low, low + _BLOCK_ROWS)
         distances = cdist(x[block], means, "sqeuclidean")
         n_near = (distances < limits).sum(axis=1)
         n_unclear += int((n_near > 1).sum())

@@ -13,6 +13,9 @@ from eigenoptions.deep.backend import Module, torch
 from eigenoptions.deep.components import find_components
 from eigenoptions.deep.encoder import Encoder, arrange_channels, check_output
 
+# Numbers of units of the trained layers.
+_HIDDEN = (256, 256)
+
 
 def initialize_encoder(
     kind: str | Module,
@@ -20,7 +23,6 @@ def initialize_encoder(
     step_sizes: FloatArray,
     noisy: bool,
     rng: np.random.Generator,
-    hidden: tuple[int, ...] = (256, 256),
 ) -> Encoder:
     """Make an encoder for observations like these, with random weights.
 
@@ -38,8 +40,6 @@ def initialize_encoder(
         left out.
     rng : Generator
         Source of the random numbers.
-    hidden : tuple of int, default=(256, 256)
-        Numbers of units of the trained layers.
     """
     if isinstance(kind, torch.nn.Module):
         return _wrap_module(kind, observations)
@@ -55,11 +55,11 @@ def initialize_encoder(
 
     arrays = dict(frozen.arrays)
     width = frozen.compute_inputs(observations[:1]).numel()
-    for i, n_units in enumerate(hidden):
+    for i, n_units in enumerate(_HIDDEN):
         arrays[f"layer{i}.weight"] = _draw_weights(rng, (width, n_units), width)
         arrays[f"layer{i}.bias"] = _draw_weights(rng, (n_units,), 100)
         width = n_units
-    return Encoder({**frozen.recipe, "hidden": list(hidden)}, arrays)
+    return Encoder({**frozen.recipe, "hidden": list(_HIDDEN)}, arrays)
 
 
 def _wrap_module(module: Module, observations: NDArray[Any]) -> Encoder:
@@ -93,11 +93,14 @@ def _choose_kind(observations: NDArray[Any]) -> str:
     return "random"
 
 
+# Number of random Fourier features.
+_N_FEATURES = 256
+
+
 def _make_fourier_encoder(
     observations: NDArray[Any],
     step_sizes: FloatArray,
     rng: np.random.Generator,
-    n_features: int = 256,
 ) -> Encoder:
     """Random Fourier features of vectors, about two steps wide in each dimension."""
     shape = observations.shape[1:]
@@ -113,8 +116,8 @@ def _make_fourier_encoder(
     # Distances grow with the number of dimensions.
     width = width * np.sqrt(max(1.0, x.shape[1] / 2))
 
-    frequency = rng.standard_normal((len(width), n_features)) / width[:, None]
-    phase = rng.uniform(0, 2 * np.pi, n_features) - x.mean(axis=0) @ frequency
+    frequency = rng.standard_normal((len(width), _N_FEATURES)) / width[:, None]
+    phase = rng.uniform(0, 2 * np.pi, _N_FEATURES) - x.mean(axis=0) @ frequency
     arrays: dict[str, Float32Array] = {
         "frequency": frequency.astype(np.float32),
         "phase": (phase % (2 * np.pi)).astype(np.float32),
@@ -173,13 +176,15 @@ def _estimate_size(observations: NDArray[Any]) -> float:
     return float(np.median(largest[largest > 0]))
 
 
-def _compute_inputs(
-    encoder: Encoder, observations: NDArray[Any], block_rows: int = 2048
-) -> Float32Array:
-    """Inputs of all observations, of `block_rows` at a time."""
+# Observations that are encoded at a time, which bounds the memory.
+_BLOCK_ROWS = 2048
+
+
+def _compute_inputs(encoder: Encoder, observations: NDArray[Any]) -> Float32Array:
+    """Inputs of all observations, block by block."""
     blocks = []
-    for low in range(0, len(observations), block_rows):
-        block = observations[low : low + block_rows]
+    for low in range(0, len(observations), _BLOCK_ROWS):
+        block = observations[low : low + _BLOCK_ROWS]
         blocks.append(encoder.compute_inputs(block).numpy())
     inputs: Float32Array = np.concatenate(blocks)
     return inputs

@@ -37,8 +37,12 @@ class Moments(NamedTuple):
     R: FloatArray
 
 
+# Rows of features that are computed at a time, which bounds the memory.
+_BLOCK_ROWS = 4096
+
+
 def tabulate_features(
-    encode: NumberedFeatures, n_observations: int, block_rows: int = 4096
+    encode: NumberedFeatures, n_observations: int
 ) -> NumberedFeatures:
     """Compute the features of all observations once, and look them up from then on.
 
@@ -46,8 +50,8 @@ def tabulate_features(
     """
     numbers = np.arange(n_observations)
     blocks = []
-    for low in range(0, n_observations, block_rows):
-        features = encode(numbers[low : low + block_rows])
+    for low in range(0, n_observations, _BLOCK_ROWS):
+        features = encode(numbers[low : low + _BLOCK_ROWS])
         blocks.append(features.astype(np.float32))
     table = np.concatenate(blocks)
 
@@ -118,7 +122,6 @@ def _compute_data_moments(
     features: NumberedFeatures,
     lag: int,
     max_pairs: int,
-    block_rows: int = 4096,
 ) -> Moments:
     """Moments of the pairs that the data contain."""
     before, after = subset.list_pairs(lag)
@@ -130,9 +133,9 @@ def _compute_data_moments(
     sum_f = np.zeros(n_features)
     sum_ff = np.zeros((n_features, n_features))
     sum_fg = np.zeros((n_features, n_features))
-    for low in range(0, len(before), block_rows):
-        f = features(before[low : low + block_rows])
-        g = features(after[low : low + block_rows])
+    for low in range(0, len(before), _BLOCK_ROWS):
+        f = features(before[low : low + _BLOCK_ROWS])
+        g = features(after[low : low + _BLOCK_ROWS])
         sum_f += 0.5 * (f + g).sum(axis=0)
         sum_ff += 0.5 * (f.T @ f + g.T @ g)
         sum_fg += f.T @ g

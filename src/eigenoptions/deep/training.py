@@ -34,6 +34,16 @@ logger = logging.getLogger("eigenoptions")
 # From numbers (N,) of observations to the inputs (N, ...) of the trained layers.
 _NumberedInputs: TypeAlias = Callable[[IndexArray], Tensor]
 
+# Observations that are encoded at a time, which bounds the memory.
+_BLOCK_ROWS = 512
+
+# Training ends if so many scores in a row were not the best, and observations do not
+# repeat: noisy ones are memorised in the end.
+_PATIENCE = 6
+
+# Most pairs for a score, which is computed many times.
+_PAIRS_OF_SCORE = 4096
+
 # Noise that is added to noisy inputs, whose components have variance 1, so that none is
 # memorised.
 _INPUT_NOISE = 0.6
@@ -248,8 +258,12 @@ def _warn_of_columns(
         report.warn(explain_functions(report, rows.obs, learned))
 
 
+# Number of functions that are explained, the constant one included.
+_N_EXPLAINED = 4
+
+
 def explain_functions(
-    report: ColumnReport, obs: NDArray[Any], learned: LearnedSpectrum, k: int = 4
+    report: ColumnReport, obs: NDArray[Any], learned: LearnedSpectrum
 ) -> dict[int, str]:
     """What share of the first learned functions each suspect explains, for `warn`.
 
@@ -261,12 +275,10 @@ def explain_functions(
         Observations, with all columns.
     learned : LearnedSpectrum
         The functions of whole observations, the constant one first.
-    k : int, default=4
-        Number of functions, the constant one included.
     """
     assert learned.features is not None
     rows = obs[:: max(1, len(obs) // 5_000)]
-    functions = learned.features(rows) @ learned.vectors[:, 1:k]
+    functions = learned.features(rows) @ learned.vectors[:, 1:_N_EXPLAINED]
     labels = [f"e{number + 2}" for number in range(functions.shape[1])]
     return report.explain(rows, functions, labels)
 
@@ -337,7 +349,7 @@ class _Trainer:
         head = self.rng.standard_normal((n_features, n_functions)) / np.sqrt(n_features)
         return torch.from_numpy(head.astype(np.float32)).requires_grad_()
 
-    def _prepare_inputs(self, block_rows: int = 512) -> _NumberedInputs:
+    def _prepare_inputs(self) -> _NumberedInputs:
         """Inputs of the trained layers by number of the observation.
 
         They are computed once, but for a user's module, whose inputs are observations.
@@ -351,8 +363,8 @@ class _Trainer:
             return compute_inputs
 
         blocks = []
-        for low in range(0, len(observations), block_rows):
-            block = observations[low : low + block_rows]
+        for low in range(0, len(observations), _BLOCK_ROWS):
+            block = observations[low : low + _BLOCK_ROWS]
             blocks.append(self.encoder.compute_inputs(block))
         return _make_lookup(torch.cat(blocks))
 
@@ -417,7 +429,6 @@ class _Trainer:
         rate: float,
         discount: float,
         progress: Progress | None = None,
-        patience: int = 6,
     ) -> None:
         """Train, and keep the weights with the best held-out score.
 
@@ -425,9 +436,6 @@ class _Trainer:
         ----------
         n_steps, batch, rate, discount, progress
             As in `learn`; `n_steps` is its `steps`.
-        patience : int, default=6
-            Training ends if so many scores in a row were not the best, and observations
-            do not repeat: noisy ones are memorised in the end.
         """
         optimizer = Adam([*self.weights.values(), self.head])
         check_every = max(1, n_steps // 20)
@@ -448,7 +456,7 @@ class _Trainer:
                         best_score = score
                         best_weights = self._copy_weights()
                         n_scores_since_best = 0
-                    if n_scores_since_best >= patience and not self.data.repeating:
+                    if n_scores_since_best >= _PATIENCE and not self.data.repeating:
                         break
 
                 if progress is not None:
@@ -559,8 +567,8 @@ def _make_lookup(table: Tensor) -> _NumberedInputs:
     return get_inputs
 
 
-def _take_pairs(subset: Subset, lag: int, max_pairs: int = 4096) -> IndexArray:
+def _take_pairs(subset: Subset, lag: int) -> IndexArray:
     """Numbers of evenly spaced pairs: all first observations, then the second ones."""
     before, after = subset.list_pairs(lag)
-    stride = max(1, ceil(len(before) / max_pairs))
+    stride = max(1, ceil(len(before) / _PAIRS_OF_SCORE))
     return np.append(before[::stride], after[::stride])

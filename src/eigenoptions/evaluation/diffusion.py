@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, log
 
@@ -208,6 +207,9 @@ def best_option_chance(
     )
 
 
+# Log-odds in ascending order: chances from 5e-5 to 0.99.
+_GRID = (-10.0, -7.0, -4.5, -2.0, 0.5, 4.5)
+
 # Most diffusion times after those of the grid.
 _MOST_REFINEMENTS = 20
 
@@ -225,32 +227,28 @@ class _ChanceSearch:
         Computes the diffusion times.
     progress : callable or None
         See `best_option_chance`.
-    grid : sequence of float
-        Log-odds in ascending order: chances from 5e-5 to 0.99.
     """
 
     def __init__(
         self,
         system: HittingSystem,
         progress: Progress | None,
-        grid: Sequence[float] = (-10.0, -7.0, -4.5, -2.0, 0.5, 4.5),
     ) -> None:
         self.system = system
         self.progress = progress
-        self.grid = grid
         self.n_computed = 0
         # One more, for the times that the result is compared with.
-        self.n_total = len(grid) + _MOST_REFINEMENTS + 1
+        self.n_total = len(_GRID) + _MOST_REFINEMENTS + 1
 
     def find_chance(self) -> float:
         """The option chance with the smallest diffusion time."""
         # SciPy's optimisers take long to load.
         from scipy.optimize import minimize_scalar
 
-        log_times = [self._compute_log_time(log_odds) for log_odds in self.grid]
+        log_times = [self._compute_log_time(log_odds) for log_odds in _GRID]
         best = int(np.argmin(log_times))
-        low = self.grid[max(best - 1, 0)]
-        high = self.grid[min(best + 1, len(self.grid) - 1)]
+        low = _GRID[max(best - 1, 0)]
+        high = _GRID[min(best + 1, len(_GRID) - 1)]
         minimum = minimize_scalar(
             self._compute_log_time,
             bounds=(low, high),

@@ -297,14 +297,16 @@ def _solve_stochastic(
     return q
 
 
-def _sweep_stochastic(
-    mdp: MDP, potentials: FloatArray, gamma: float, max_sweeps: int = 1_000
-) -> FloatArray:
+# Most sweeps: policy iteration makes the values exact.
+_MOST_SWEEPS = 1_000
+
+
+def _sweep_stochastic(mdp: MDP, potentials: FloatArray, gamma: float) -> FloatArray:
     """Return action values ``(S, A, m)`` that are close to the optimal ones."""
     precision = 1e-9 * np.abs(potentials).max(axis=0)
 
     arrival = potentials.copy()
-    for _ in range(max_sweeps):
+    for _ in range(_MOST_SWEEPS):
         outcomes = compute_outcomes(mdp, arrival, potentials)
         best = np.maximum(potentials, outcomes.max(axis=1))
         rise = (1.0 - gamma) * potentials + gamma * best - arrival

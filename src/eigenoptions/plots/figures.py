@@ -359,16 +359,17 @@ def make_maps(
     return figure, axes.ravel().tolist()
 
 
-# Width of the smallest map in inches.
+# Widths of the smallest and of the largest map in inches.
 _LEAST_WIDTH = 1.7
+_MOST_WIDTH = 6.8
 
 
-def _choose_width(mdp: MDP, most: float = 6.8) -> float:
+def _choose_width(mdp: MDP) -> float:
     """Width of a map in inches: an arrow needs a ninth of one."""
     if mdp.coords is None or mdp.n_states > MAX_DETAILED_STATES:
         return _LEAST_WIDTH
     n_columns = np.ptp(mdp.coords[:, 1]) + 3
-    return float(np.clip(n_columns / 9.0, _LEAST_WIDTH, most))
+    return float(np.clip(n_columns / 9.0, _LEAST_WIDTH, _MOST_WIDTH))
 
 
 def _measure_shape(mdp: MDP) -> float:

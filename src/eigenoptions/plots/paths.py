@@ -15,6 +15,9 @@ from eigenoptions.options.execution import RunningOption, is_end
 from eigenoptions.samples import Transitions
 from eigenoptions.samples.linear import LinearOption, LinearOptionSet
 
+# A path breaks off where no step is so near, in large steps of the data.
+_REACH = 1.5
+
 # One of so many nearest steps is drawn: their ends differ.
 _N_NEAREST = 4
 
@@ -64,7 +67,6 @@ class RecordedSteps:
         row: int,
         rng: np.random.Generator,
         max_steps: int = 300,
-        reach: float = 1.5,
     ) -> Path:
         """Where an option leads from the observation in a row.
 
@@ -78,8 +80,6 @@ class RecordedSteps:
             Draws one of the nearest steps, whose ends differ.
         max_steps : int, default=300
             Longest path.
-        reach : float, default=1.5
-            The path breaks off where no step is so near, in large steps of the data.
         """
         running = RunningOption(option, rng)
         obs = self.steps.obs[row]
@@ -88,20 +88,20 @@ class RecordedSteps:
             action = running.act(obs)
             if is_end(action):
                 return Path(np.array(path), True)
-            near = self._find_steps(obs, action, reach)
+            near = self._find_steps(obs, action)
             if not len(near):
                 break
             obs = self.steps.next_obs[rng.choice(near)]
             path.append(obs)
         return Path(np.array(path), False)
 
-    def _find_steps(self, obs: FloatArray, action: int, reach: float) -> IndexArray:
+    def _find_steps(self, obs: FloatArray, action: int) -> IndexArray:
         """Rows of the nearest steps with an action, of those within reach."""
         if action not in self._trees:
             return np.empty(0, dtype=np.intp)
         place = self._select(obs) / self._scale
         distances, nearest = self._trees[action].query(
-            place, k=range(1, _N_NEAREST + 1), distance_upper_bound=reach
+            place, k=range(1, _N_NEAREST + 1), distance_upper_bound=_REACH
         )
         # Where fewer are within reach, distances are infinite.
         is_near = np.isfinite(distances)
