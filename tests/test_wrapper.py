@@ -526,8 +526,9 @@ def test_space_sample_honours_mask_probability_and_seed() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_stop_chance_ends_sampled_options_only(mode: str) -> None:
-    """Sampled options have geometric lengths; others run to their end."""
+@pytest.mark.parametrize("is_sampled", [False, True])
+def test_stop_chance_ends_options_alike(mode: str, is_sampled: bool) -> None:
+    """Lengths are geometric, whether an option was sampled or chosen otherwise."""
     endless = make_options(np.ones((1, 3), dtype=int), 4)
     settings = {
         "mode": mode,
@@ -543,11 +544,30 @@ def test_stop_chance_ends_sampled_options_only(mode: str) -> None:
             duration += env.step(action)[4]["duration"]
         return duration
 
-    durations = [run(env.action_space.sample()) for _ in range(1000)]
+    durations = []
+    for _ in range(1000):
+        sample = env.action_space.sample()
+        durations.append(run(sample if is_sampled else 4))
     counts = np.bincount(durations, minlength=5)[1:5]
     expected = 250 * 0.75 ** np.arange(4)
     assert (np.abs(counts - expected) < 4 * np.sqrt(expected)).all()
-    assert {run(4) for _ in range(5)} == {60}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_unused_samples_change_nothing(mode: str) -> None:
+    endless = make_options(np.ones((1, 3), dtype=int), 4)
+    settings = {"mode": mode, "option_chance": 1.0, "stop_chance": 0.25}
+    walks = []
+    for draws_samples in (False, True):
+        env = wrap_corridor(endless, "S..", **settings)
+        env.reset(seed=0)
+        walk = []
+        for _ in range(200):
+            if draws_samples:
+                env.action_space.sample()
+            walk.append(env.step(4)[4]["duration"])
+        walks.append(walk)
+    assert walks[0] == walks[1]
 
 
 # Errors

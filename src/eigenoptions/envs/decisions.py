@@ -197,7 +197,6 @@ class DecisionMaker:
     def _begin_decision(
         self,
         choice: int,
-        is_sampled: bool,
         option_input: Any,
         option_action: int | None = None,
     ) -> Decision:
@@ -207,9 +206,6 @@ class DecisionMaker:
         ----------
         choice : int
             The agent's choice.
-        is_sampled : bool
-            Whether it came from ``action_space.sample()``: only then `stop_chance`
-            counts.
         option_input : object
             What options act on now.
         option_action : int, default=None
@@ -219,8 +215,8 @@ class DecisionMaker:
         if option < 0:
             return Decision(choice, action=self._find_primitive(choice))
 
-        stop_chance = self.stop_chance if is_sampled else 0.0
-        execution = RunningOption(self._policies[option], self._rng, stop_chance)
+        policy = self._policies[option]
+        execution = RunningOption(policy, self._rng, self.stop_chance)
         action = self._act(execution, option_input, option_action)
         if is_end(action):
             return Decision(choice, option, action=self._draw_primitive())

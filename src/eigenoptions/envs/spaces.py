@@ -36,15 +36,12 @@ class OptionSamples:
         over actions and options.
     mask : ndarray or None
         The choices that are available now; None: all. The environment sets it.
-    last_sample : object or None
-        The last sample, until the environment takes a step.
     """
 
     n_primitive: int
     option_chance: float | None
     np_random: np.random.Generator
     mask: NDArray[np.int8] | None = None
-    last_sample: Any = None
 
     def _set_choices(
         self, n_primitive: int, n_options: int, option_chance: float | None
@@ -155,7 +152,6 @@ class OptionsSpace(OptionSamples, Discrete):
         drawn: np.int64 = self._draw(mask, 1, int(self.n))[0]
         if self.primitive_space is not None and drawn < self.n_primitive:
             drawn = self.primitive_space.sample()
-        self.last_sample = drawn
         return drawn
 
     def __repr__(self) -> str:
@@ -218,6 +214,4 @@ class OptionsVectorSpace(OptionSamples, MultiDiscrete):
         if self.primitive_space is not None:
             is_primitive = drawn < self.n_primitive
             drawn[is_primitive] = self.primitive_space.sample()[is_primitive]
-        self.last_sample = drawn
-        # A copy: agents write greedy actions into it.
-        return drawn.copy()
+        return drawn

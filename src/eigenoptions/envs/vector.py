@@ -182,7 +182,6 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
         for i in np.flatnonzero(reset_mask):
             self._decisions[i] = Decision()
         self._episode_over[reset_mask] = False
-        self.action_space.last_sample = None
         self._update_options(obs, reset_mask)
         if self._begin_obs is None and isinstance(obs, np.ndarray):
             self._begin_obs = obs.copy()
@@ -257,22 +256,15 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
         if not is_choice[begins].all():
             raise ValueError(f"actions must be in 0..{n_choices - 1}, got {actions}")
 
-        is_sampled = np.zeros(self.num_envs, dtype=np.bool_)
-        if self.action_space.last_sample is not None:
-            is_sampled = actions == self.action_space.last_sample
-        self.action_space.last_sample = None
-
         for i in np.flatnonzero(begins).tolist():
             choice = int(actions[i])
             option = choice - self.n_primitive
             if option < 0:
-                decision = self._begin_decision(choice, is_sampled[i], None)
+                decision = self._begin_decision(choice, None)
             else:
                 option_input = index_obs(self._input, i)
                 action = int(self._option_actions[i, option])
-                decision = self._begin_decision(
-                    choice, is_sampled[i], option_input, action
-                )
+                decision = self._begin_decision(choice, option_input, action)
             self._decisions[i] = decision
         if self._begin_obs is not None:
             self._begin_obs[begins] = self._obs[begins]

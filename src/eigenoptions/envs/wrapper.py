@@ -115,9 +115,9 @@ class OptionsWrapper(
         table take 0.01 and 0.05. None: uniform over actions and available options,
         which can hinder the search.
     stop_chance : float, default=0.0
-        Probability that an option chosen by ``action_space.sample()`` terminates after
-        each of its steps, in [0, 1). Options that an agent chooses otherwise run to
-        their end.
+        Probability that an option also terminates after each of its steps, in [0, 1),
+        whether it was sampled or is an agent's best choice: its value is then that of
+        the option that runs. An agent that wants to go on chooses it again.
     record_steps : bool, default=False
         Whether to return the primitive steps inside an option too, as a list of
         `PrimitiveStep` in ``info["steps"]``: data for intra-option learning.
@@ -232,7 +232,6 @@ class OptionsWrapper(
         self._input = self._reader.read(self.env, self._obs, is_first=True)
         self._decision = Decision()
         self._usage = Usage()
-        self._space.last_sample = None
         # Where vector environments begin episodes by themselves, this takes the place
         # of a decision: one of no steps.
         info["option"] = -1
@@ -247,7 +246,6 @@ class OptionsWrapper(
             raise gym.error.ResetNeeded("call reset before step")
         is_new = self._decision.is_complete
         decision = self._begin_or_continue(action)
-        self._space.last_sample = None
         # After an exception in the middle of an option only a reset helps.
         self._mask = None
 
@@ -291,8 +289,7 @@ class OptionsWrapper(
             # Agents also give arrays of one number.
             action = np.asarray(action)[()]
         choice = check_int("action", action, 0, int(self._space.n) - 1)
-        is_sampled = choice == self._space.last_sample
-        return self._begin_decision(choice, is_sampled, self._input)
+        return self._begin_decision(choice, self._input)
 
     def _take_primitive_step(
         self, decision: Decision, steps: list[PrimitiveStep]
