@@ -310,13 +310,16 @@ def test_exploration_travels_with_options_and_their_file(options, tmp_path):
 
     fitted = eo.discover(LOG, 4, n_actions=4, features="fourier")
     assert fitted.exploration is not None
+    assert fitted.exploration.agent_chance is not None
 
 
 def test_the_wrapper_reads_the_exploration_of_options():
     options = eo.discover("MountainCar-v0", 4, steps=3000)
-    chosen = replace(options, exploration=eo.options.tuning.Exploration(0.2, 0.3))
+    exploration = eo.options.tuning.Exploration(0.2, 0.3, agent_chance=0.1)
+    chosen = replace(options, exploration=exploration)
     env = eo.OptionsWrapper(gym.make("MountainCar-v0"), chosen)
-    assert (env.option_chance, env.stop_chance) == (0.2, 0.3)
+    # The options that an agent chooses run to their ends.
+    assert (env.option_chance, env.stop_chance) == (0.1, 0.0)
 
 
 def test_check_compares_options_with_an_environment():

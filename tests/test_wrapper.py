@@ -17,6 +17,7 @@ from gymnasium.wrappers import StickyAction, TimeLimit, TransformObservation
 
 import eigenoptions as eo
 from eigenoptions.envs import FixedSeed, MazeEnv, OptionsSpace, OptionsWrapper
+from eigenoptions.options.tuning import tune_exploration
 from tests.tables import make_options
 
 MODES = ["call-and-return", "step"]
@@ -551,6 +552,19 @@ def test_stop_chance_ends_options_alike(mode: str, is_sampled: bool) -> None:
     counts = np.bincount(durations, minlength=5)[1:5]
     expected = 250 * 0.75 ** np.arange(4)
     assert (np.abs(counts - expected) < 4 * np.sqrt(expected)).all()
+
+
+def test_automatic_settings_let_options_run_to_their_ends(four_rooms: eo.MDP) -> None:
+    """A random walk would stop these options by chance."""
+    options = eo.discover(four_rooms, n_options=8)
+    assert tune_exploration(four_rooms, options).stop_chance > 0
+    env = OptionsWrapper(MazeEnv(four_rooms), options)
+    assert env.option_chance > 0
+    state, _ = env.reset(seed=0)
+    path = options.follow(0, state)
+    for _ in range(20):
+        env.reset(seed=0)
+        assert env.step(4)[4]["duration"] == len(path) - 1
 
 
 @pytest.mark.parametrize("mode", MODES)

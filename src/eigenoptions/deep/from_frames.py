@@ -17,7 +17,7 @@ from eigenoptions.discovery.tables import Request
 from eigenoptions.mdp import MDP
 from eigenoptions.options import TERMINATE, OptionSet, Purpose, eigenpurposes
 from eigenoptions.options.solver import solve
-from eigenoptions.options.tuning import Exploration, tune_exploration
+from eigenoptions.options.tuning import Exploration, tune_for_all
 from eigenoptions.samples import ColumnReport
 from eigenoptions.samples.linear import LinearOptionSet
 from eigenoptions.samples.sampling import Samples
@@ -171,7 +171,7 @@ def solve_clusters(
 
     about = {**provenance, **learned.provenance, "learned": "table of clusters"}
     options = solve(mdp, purposes, gamma, provenance=about)
-    exploration = tune_exploration(mdp, options)
+    exploration = tune_for_all(mdp, options)
     return act_on_cells(options, learned.read_columns(clusters), gamma, exploration)
 
 
@@ -201,7 +201,7 @@ def tune_on_clusters(
     states, rows = np.unique(members, return_index=True)
     policy = np.full((len(options), n_clusters), TERMINATE)
     policy[:, states] = options.actions(learned.data.observations[rows])
-    return tune_exploration(mdp, OptionSet(mdp, policy))
+    return tune_for_all(mdp, OptionSet(mdp, policy))
 
 
 def _make_table(

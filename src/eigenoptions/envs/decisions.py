@@ -29,7 +29,7 @@ from eigenoptions.envs.recognition import Options, StateReader
 from eigenoptions.envs.sources import env_name
 from eigenoptions.options import TERMINATE, Option, OptionSet
 from eigenoptions.options.execution import RunningOption, is_end
-from eigenoptions.options.tuning import Exploration, resolve_exploration
+from eigenoptions.options.tuning import Exploration, resolve_option_chance
 
 logger = logging.getLogger("eigenoptions")
 
@@ -175,11 +175,11 @@ class DecisionMaker:
         self.state = state
 
         stop_chance = check_float("stop_chance", stop_chance, minimum=0, below=1)
-        exploration = resolve_exploration(options, option_chance, stop_chance)
+        self.stop_chance = stop_chance
+        self.option_chance = resolve_option_chance(options, option_chance, stop_chance)
         if isinstance(option_chance, str):
-            _tell_exploration(env, options, exploration)
-        self.stop_chance = exploration.stop_chance
-        self.option_chance = exploration.option_chance
+            exploration = Exploration(self.option_chance, stop_chance)
+            tell_exploration(env, len(options), exploration)
         if self.option_chance is not None:
             self.option_chance = check_float(
                 "option_chance", self.option_chance, minimum=0, maximum=1
@@ -343,12 +343,12 @@ def _warn_once_of_constant_discount() -> None:
     )
 
 
-def _tell_exploration(
+def tell_exploration(
     env: gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any],
-    options: Options,
+    n_options: int,
     exploration: Exploration,
 ) -> None:
-    """Say which settings were chosen; warn where no option is sampled."""
+    """Say which settings "auto" led to; warn where no option is sampled."""
     if exploration.option_chance != 0:
         show_note(
             f"{env_name(env)}: action_space.sample() picks options by option_chance="
@@ -361,5 +361,5 @@ def _tell_exploration(
         "walks they found states no sooner than primitive actions; set option_chance "
         "(0.01, say) to sample them all the same, or explore with Exploring(env)",
         env_name(env),
-        len(options),
+        n_options,
     )

@@ -108,12 +108,11 @@ class OptionsWrapper(
     option_chance : float, "auto" or None, default="auto"
         Probability that ``action_space.sample()``, which most agents explore with, is
         an option, where one is available. ``"auto"``: a short simulation in the table
-        of the options chooses this and `stop_chance` (`tune_exploration`), so that
-        random actions find states sooner than without options; where they would not,
-        none is sampled, and a warning says so. Options of recorded vectors and of
-        frames bring what was tuned when they were discovered; other ones without a
-        table take 0.01 and 0.05. None: uniform over actions and available options,
-        which can hinder the search.
+        of the options chooses it (`tune_exploration`), so that random actions find
+        states sooner than without options; where they would not, none is sampled, and
+        a warning says so. Options of recorded vectors and of frames bring what was
+        tuned when they were discovered; other ones without a table take 0.01. None:
+        uniform over actions and available options, which can hinder the search.
     stop_chance : float, default=0.0
         Probability that an option also terminates after each of its steps, in [0, 1),
         whether it was sampled or is an agent's best choice: its value is then that of

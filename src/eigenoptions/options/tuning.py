@@ -9,7 +9,7 @@ along its potential instead. Which probabilities help depends on the state space
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -57,11 +57,15 @@ class Exploration:
     ratio : float, default=nan
         Estimated mean time of first visits, relative to that of primitive actions; nan
         if it was not measured.
+    agent_chance : float, default=None
+        Probability that an agent, whose options run to their ends, samples an option.
+        None: not tuned.
     """
 
     option_chance: float | None
     stop_chance: float
     ratio: float = float("nan")
+    agent_chance: float | None = None
 
 
 def tune_exploration(
@@ -177,10 +181,50 @@ def tune_exploration(
     return no_options
 
 
+# For agents, whose options run to their ends. From bold to careful.
+AGENT_CHANCES = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
+
+
+def tune_for_agents(
+    mdp: MDP, options: OptionSet, stop_chance: float = 0.0, **how: int | None
+) -> float:
+    """Find the `option_chance` of an agent by `tune_exploration`.
+
+    An agent runs its best options, too, so how soon they stop is for the user to say,
+    and only how often one is sampled is tuned.
+    """
+    settings = [Setting(chance, stop_chance) for chance in AGENT_CHANCES]
+    tuned = tune_exploration(mdp, options, settings, **how)  # type: ignore[arg-type]
+    assert tuned.option_chance is not None
+    return tuned.option_chance
+
+
+def tune_for_all(mdp: MDP, options: OptionSet, **how: int | None) -> Exploration:
+    """Tune random walks and agents: what options without a table bring with them."""
+    walks = tune_exploration(mdp, options, **how)  # type: ignore[arg-type]
+    return replace(walks, agent_chance=tune_for_agents(mdp, options, **how))
+
+
+def resolve_option_chance(
+    options: object, option_chance: float | str | None, stop_chance: float
+) -> float | None:
+    """Return the `option_chance` of a wrapper as it was given, or tune it."""
+    if not isinstance(option_chance, str):
+        return option_chance
+    check_auto(option_chance)
+    if isinstance(options, OptionSet):
+        return tune_for_agents(options.mdp, options, stop_chance)
+    found: Exploration | None = getattr(options, "exploration", None)
+    if found is not None and found.agent_chance is not None:
+        return found.agent_chance
+    # A careful number: with 32 options it did no harm on any map that we tried.
+    return 0.01
+
+
 def resolve_exploration(
     options: object, option_chance: float | str | None, stop_chance: float
 ) -> Exploration:
-    """Return the settings of a wrapper or a walk as they were given, or tune them.
+    """Return the settings of a random walk as they were given, or tune them.
 
     With ``option_chance="auto"``, options that were discovered in data bring both
     probabilities with them, and `tune_exploration` chooses them for options of a table.

@@ -23,6 +23,7 @@ from eigenoptions._validation import (
     make_generator,
     set_readonly,
 )
+from eigenoptions.envs.decisions import gather_options, tell_exploration
 from eigenoptions.envs.recognition import Options, StateReader
 from eigenoptions.envs.sources import (
     Source,
@@ -33,6 +34,7 @@ from eigenoptions.envs.sources import (
 )
 from eigenoptions.envs.vector import OptionsVectorWrapper
 from eigenoptions.envs.wrapper import OptionsWrapper
+from eigenoptions.options.tuning import resolve_exploration
 from eigenoptions.samples import Transitions
 from eigenoptions.samples.features import add_batch_axis
 
@@ -80,7 +82,8 @@ def collect(
         Function from a batch of observations to an array ``(n_envs, ...)``, which is
         stored instead of them. Dict observations need one.
     option_chance : float, "auto" or None, default="auto"
-        With options as policy: as in `OptionsWrapper`.
+        With options as policy: as in `OptionsWrapper`; but ``"auto"`` tunes
+        `stop_chance`, too.
     stop_chance : float, default=0.0
         With options as policy: as in `OptionsWrapper`.
     progress : bool or callable, default=None
@@ -111,9 +114,17 @@ def collect(
     try:
         if policy is not None and not callable(policy):
             count_actions(envs)
+            options = gather_options(policy)
+            # Every decision is random, so both probabilities may be tuned.
+            chances = resolve_exploration(options, option_chance, stop_chance)
             envs = OptionsVectorWrapper(
-                envs, policy, option_chance=option_chance, stop_chance=stop_chance
+                envs,
+                options,
+                option_chance=chances.option_chance,
+                stop_chance=chances.stop_chance,
             )
+            if isinstance(option_chance, str):
+                tell_exploration(envs.env, len(options), chances)
         choose_actions = _make_policy(envs, policy, generator)
         store = _choose_storage(envs, features)
         mode = _check_autoreset(envs)

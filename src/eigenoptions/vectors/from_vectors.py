@@ -27,7 +27,7 @@ from eigenoptions.discovery.tables import (
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import TERMINATE, OptionSet
 from eigenoptions.options.solver import compute_outcomes
-from eigenoptions.options.tuning import Exploration, tune_exploration
+from eigenoptions.options.tuning import Exploration, tune_for_all
 from eigenoptions.samples import Transitions, check_columns
 from eigenoptions.samples.columns import ColumnReport
 from eigenoptions.samples.features import FeatureMap, flatten_observations
@@ -90,7 +90,7 @@ def tune_on_cells(
     n_walks : int, default=128
         Number of walks per setting.
     """
-    return tune_exploration(options.mdp, options, n_walks=n_walks, horizon=horizon)
+    return tune_for_all(options.mdp, options, n_walks=n_walks, horizon=horizon)
 
 
 def tune_fitted(
