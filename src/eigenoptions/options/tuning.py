@@ -202,7 +202,7 @@ def tune_for_agents(
 def tune_for_all(mdp: MDP, options: OptionSet, **how: int | None) -> Exploration:
     """Tune random walks and agents: what options without a table bring with them."""
     walks = tune_exploration(mdp, options, **how)  # type: ignore[arg-type]
-    return replace(walks, agent_chance=tune_for_agents(mdp, options, **how))
+    return replace(walks, agent_chance=tune_for_agents(mdp, options, 0.0, **how))
 
 
 def resolve_option_chance(
