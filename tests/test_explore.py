@@ -503,6 +503,47 @@ def check_complete(found: eo.Found) -> None:
     assert len(found.observations) == len(found.seen) == (found.first_visit >= 0).sum()
 
 
+class ForeignArray:
+    """What an array of JAX is to us: no NumPy array, without a hash."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, numbers: Any) -> None:
+        self.numbers = np.array(numbers)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.array(self.numbers, dtype)
+
+
+class Foreign(gym.ObservationWrapper[Any, Any, Any]):
+    """Four rooms, seen as an array of another library inside a dict."""
+
+    def observation(self, observation: Any) -> Any:
+        return {"cell": ForeignArray([observation // 10, observation % 10])}
+
+
+def test_arrays_of_other_libraries_are_read() -> None:
+    space = Dict({"cell": Box(0, 20, (2,), np.int64)})
+    env = Foreign(MazeEnv("four-rooms"))
+    env.observation_space = space
+    found = eo.explore(env, 2000, until="known")
+    assert len(found.seen) == 104
+    assert found.observations[3]["cell"].dtype == np.int64
+    options = eo.discover(env, 2)
+    assert isinstance(options, eo.OptionSet)
+    assert options.n_states == 104
+
+
+@pytest.mark.parametrize("value", [np.nan, np.array([0.0, np.nan]), np.float32("nan")])
+def test_observations_of_nan_are_refused(value: Any) -> None:
+    env = Noisy()
+    env.step = lambda action: (value, 0.0, False, False, {})  # type: ignore[method-assign]
+    with pytest.raises(ValueError, match="nan"):
+        eo.explore(env, 100)
+    known = eo.explore(env, 100, key=lambda env, obs: bool(np.isnan(obs).any()))
+    assert len(known.seen) == 2
+
+
 class Interrupted:
     """A block in which Ctrl-C comes at one of the lines of the library."""
 

@@ -447,3 +447,104 @@ def test_wrong_argument_raises(options: eo.OptionSet) -> None:
         wrap(mazes, options, state=lambda s: s * 0 + 25).reset(seed=0)
     with pytest.raises(TypeError, match="VectorEnv"):
         wrap(MazeEnv(MAZE), options)
+
+
+class Silent(SyncVectorEnv):
+    """A vector that resets itself, and does not say how."""
+
+    def __init__(self, mode: AutoresetMode | None, names_last_obs: bool = True) -> None:
+        super().__init__(
+            [lambda: MazeEnv("S.G")] * 2, autoreset_mode=AutoresetMode.SAME_STEP
+        )
+        self.metadata = {"autoreset_mode": mode}
+        self.names_last_obs = names_last_obs
+
+    def step(self, actions: Any) -> Any:
+        *row, infos = super().step(actions)
+        if not self.names_last_obs:
+            infos.pop("final_obs", None)
+        return *row, infos
+
+
+def wrap_options(envs: gym.vector.VectorEnv[Any, Any, Any]) -> Any:
+    return OptionsVectorWrapper(envs, eo.discover(eo.maze("S.G"), 1))
+
+
+def collect_some(envs: gym.vector.VectorEnv[Any, Any, Any]) -> Any:
+    return eo.collect(envs, 40)
+
+
+@pytest.mark.parametrize("reader", [eo.ExploringVector, wrap_options, collect_some])
+@pytest.mark.parametrize("mode", [None, "SameStep"])
+def test_vectors_that_do_not_say_how_they_reset_are_refused(
+    reader: Any, mode: Any
+) -> None:
+    with pytest.raises(ValueError, match=r"metadata.*AutoresetMode"):
+        reader(Silent(mode))
+    # The remedy of the message.
+    envs = Silent(mode)
+    envs.metadata["autoreset_mode"] = AutoresetMode.SAME_STEP
+    reader(envs)
+
+
+@pytest.mark.parametrize("reader", [eo.ExploringVector, collect_some])
+def test_vectors_that_never_reset_themselves_are_refused(reader: Any) -> None:
+    with pytest.raises(ValueError, match="NEXT_STEP"):
+        reader(Silent(AutoresetMode.DISABLED))
+
+
+def test_the_last_observation_of_an_episode_is_asked_for_in_one_line() -> None:
+    envs = Silent(AutoresetMode.SAME_STEP, names_last_obs=False)
+    with pytest.raises(ValueError, match="final_obs"):
+        collect_some(envs)
+    exploring = eo.ExploringVector(envs)
+    exploring.reset(seed=0)
+    exploring.step(np.array([1, 1]))
+    with pytest.raises(ValueError, match="final_obs"):
+        exploring.step(np.array([1, 1]))
+
+
+class Shows(gym.Env[Any, Any]):
+    """A line of five cells whose number is shown in several ways."""
+
+    action_space = gym.spaces.Discrete(2)
+
+    def __init__(self, space: gym.Space[Any], show: Any) -> None:
+        self.observation_space = space
+        self.show = show
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.cell = 0
+        return self.show(self.cell), {}
+
+    def step(self, action: int) -> Any:
+        self.cell = max(0, self.cell + 2 * int(action) - 1)
+        return self.show(self.cell), 0.0, self.cell == 4, False, {}
+
+
+CELL = gym.spaces.Discrete(5)
+SHOWN = {
+    "tuple": (gym.spaces.Tuple([CELL, CELL]), lambda cell: (cell, 0)),
+    "dict": (
+        gym.spaces.Dict({"at": gym.spaces.Tuple([CELL, CELL])}),
+        lambda cell: {"at": (0, cell)},
+    ),
+    "sequence": (gym.spaces.Sequence(CELL), lambda cell: (1,) * cell),
+    "text": (gym.spaces.Text(5, charset="x"), lambda cell: "x" * (cell + 1)),
+}
+
+
+@pytest.mark.parametrize("kind", SHOWN)
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+def test_every_kind_of_observation_is_explored_in_a_vector(
+    kind: str, mode: AutoresetMode
+) -> None:
+    envs = SyncVectorEnv([lambda: Shows(*SHOWN[kind])] * 3, autoreset_mode=mode)
+    exploring = eo.ExploringVector(envs)
+    exploring.reset(seed=0)
+    for _ in range(60):
+        exploring.step(exploring.action_space.sample())
+    alone = eo.explore(Shows(*SHOWN[kind]), 60)
+    assert set(exploring.found.states) == set(alone.states)
+    assert len(alone.states) == 5

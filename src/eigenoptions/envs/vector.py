@@ -15,6 +15,7 @@ from eigenoptions._validation import check_type
 from eigenoptions.envs.decisions import Decision, DecisionMaker
 from eigenoptions.envs.families import Key
 from eigenoptions.envs.recognition import Options
+from eigenoptions.envs.rows import find_autoreset, take_row
 from eigenoptions.envs.spaces import (
     GuidedSamples,
     OptionsSpace,
@@ -92,12 +93,7 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
     ) -> None:
         check_type("env", env, gym.vector.VectorEnv, "for one, take OptionsWrapper")
         super().__init__(env)
-        self.autoreset = env.metadata.get("autoreset_mode")
-        if not isinstance(self.autoreset, AutoresetMode):
-            raise ValueError(
-                "the vector environment must have an autoreset_mode, got "
-                f"{self.autoreset!r}"
-            )
+        self.autoreset = find_autoreset(env)
         if getattr(options, "model", None) is not None:
             raise ValueError(
                 "options that look ahead act in one environment: use OptionsWrapper, "
@@ -353,7 +349,7 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
         states = np.zeros(self.num_envs, dtype=np.int64)
         for i, reader in enumerate(self._single_readers):
             env = self._single_envs[i]
-            single_obs = index_obs(self._obs, i)
+            single_obs = take_row(self.env.single_observation_space, self._obs, i)
             if is_first[i]:
                 states[i] = reader.read(env, single_obs, is_first=True)
             elif actions is not None:

@@ -105,6 +105,20 @@ class Rewards:
         return self.most_frequent < 0 and self.highest_at_end >= self.most_frequent
 
 
+def _copy_obs(obs: Any) -> Any:
+    """Return a copy of an observation, which the environment may change in place.
+
+    Arrays of JAX and others become arrays of NumPy.
+    """
+    if isinstance(obs, dict):
+        return {name: _copy_obs(part) for name, part in obs.items()}
+    if type(obs) is tuple:
+        return tuple(_copy_obs(part) for part in obs)
+    if hasattr(obs, "__array__") and not isinstance(obs, np.generic):
+        return np.array(obs)
+    return deepcopy(obs)
+
+
 class Experience:
     """What was seen of an environment: its table so far, its states and all steps.
 
@@ -211,8 +225,7 @@ class Experience:
             return number, False
 
         number = self.table.add_state()
-        # The environment may change its observation in place.
-        self.observations.append(deepcopy(obs))
+        self.observations.append(_copy_obs(obs))
         self.first_visit.append(step)
         self.numbers[key] = number
         return number, True

@@ -18,6 +18,7 @@ from eigenoptions.envs.families import Key, find_family
 from eigenoptions.envs.fixed_seed import find_fixed_seed
 from eigenoptions.envs.recognisers import choose_recognition, looks_inside
 from eigenoptions.envs.remote import RemoteEnv, list_single_envs
+from eigenoptions.envs.rows import check_resets_itself, read_last_obs, take_row
 from eigenoptions.envs.sources import count_actions, env_name, reset_env, step_env
 from eigenoptions.envs.vector import OptionsVectorWrapper
 from eigenoptions.envs.wrapper import OptionsWrapper
@@ -204,12 +205,7 @@ class ExploringVector(gym.vector.VectorWrapper):
         super().__init__(env)
         _refuse_options(env)
         n_actions = count_actions(env)
-        self._autoreset = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
-        if self._autoreset not in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
-            raise ValueError(
-                "ExploringVector needs environments that reset themselves, got "
-                f"autoreset_mode={self._autoreset}: make them with NEXT_STEP"
-            )
+        self._autoreset = check_resets_itself(env)
 
         self._single_envs = list_single_envs(env)
         by = choose_recognition(self._single_envs[0], key)
@@ -264,7 +260,11 @@ class ExploringVector(gym.vector.VectorWrapper):
     def _begin_episode(self, walker: Walker, i: int, obs: Any) -> None:
         """Begin an episode in one environment."""
         _check_layout(self._single_envs[i], walker.experience)
-        walker.begin(self._single_envs[i], _take_row(obs, i))
+        walker.begin(self._single_envs[i], self._take_row(obs, i))
+
+    def _take_row(self, obs: Any, i: int) -> Any:
+        """Return the observation of one environment."""
+        return take_row(self.single_observation_space, obs, i)
 
     def step(
         self, actions: IntegerArray
@@ -303,9 +303,9 @@ class ExploringVector(gym.vector.VectorWrapper):
         is_reset = is_over and self._autoreset == AutoresetMode.SAME_STEP
 
         # Where the environment has reset itself, its row is of the next episode.
-        next_obs = _take_row(obs, i)
+        next_obs = self._take_row(obs, i)
         if is_reset:
-            next_obs = infos["final_obs"][i]
+            next_obs = read_last_obs(infos, i)
         # After an exception, a walker waits for the next episode.
         if walker.is_in_episode:
             walker.add(
@@ -366,12 +366,3 @@ def _check_layout(env: gym.Env[Any, Any], experience: Experience) -> None:
         f"{env_name(env)} changed its layout, and a table holds only one: make every "
         f"episode that of seed {seed}, Exploring(eo.envs.FixedSeed(env, {seed}))"
     )
-
-
-def _take_row(obs: Any, i: int) -> Any:
-    """Return the observation of one environment of a vector."""
-    if isinstance(obs, dict):
-        return {name: _take_row(part, i) for name, part in obs.items()}
-    if isinstance(obs, tuple) and not isinstance(obs[0], str):
-        return tuple(_take_row(part, i) for part in obs)
-    return obs[i]

@@ -25,6 +25,7 @@ from eigenoptions._validation import (
 )
 from eigenoptions.envs.decisions import gather_options, tell_exploration
 from eigenoptions.envs.recognition import Options, StateReader
+from eigenoptions.envs.rows import check_resets_itself, read_last_obs
 from eigenoptions.envs.sources import (
     Source,
     count_actions,
@@ -127,7 +128,7 @@ def collect(
                 tell_exploration(envs.env, len(options), chances)
         choose_actions = _make_policy(envs, policy, generator)
         store = _choose_storage(envs, features)
-        mode = _check_autoreset(envs)
+        mode = check_resets_itself(envs)
         # Gymnasium seeds the environments with consecutive numbers.
         seed = int(generator.integers(2**31 - 1 - envs.num_envs))
         obs, _ = envs.reset(seed=seed)
@@ -238,7 +239,7 @@ def _find_last_observations(
         return next_obs
     after = next_obs.copy()
     for i in np.flatnonzero(is_last):
-        last_obs = add_batch_axis(infos["final_obs"][i])
+        last_obs = add_batch_axis(read_last_obs(infos, int(i)))
         after[i] = store(last_obs)[0]
     return after
 
@@ -344,16 +345,6 @@ def _follow_option(env: OptionsWrapper, action: int) -> list[NDArray[Any]]:
         path.append(np.array(obs["observation"]))
         is_running = obs["option"] > 0
     return path
-
-
-def _check_autoreset(envs: VectorEnv[Any, Any, Any]) -> AutoresetMode:
-    mode: AutoresetMode | None = envs.metadata.get("autoreset_mode")
-    if mode is None or mode == AutoresetMode.DISABLED:
-        raise ValueError(
-            "the vector environment must reset by NEXT_STEP or SAME_STEP, not by "
-            f"{mode}"
-        )
-    return mode
 
 
 def _choose_storage(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable, Iterator, Sequence
+from math import isnan
 from typing import Any
 
 import gymnasium as gym
@@ -27,7 +28,7 @@ _MAX_CELLS_PER_STATE = 10
 def make_hashable(obs: Any) -> Hashable:
     """Return an observation as a key of a dictionary, which JSON can write.
 
-    Large arrays become a digest.
+    Large arrays become a digest. Raise ValueError for nan, which equals no other.
 
     >>> make_hashable({"cell": np.array([1, 2]), "has_key": np.int64(0)})
     (('cell', (1, 2)), ('has_key', 0))
@@ -36,6 +37,11 @@ def make_hashable(obs: Any) -> Hashable:
         return tuple((name, make_hashable(obs[name])) for name in sorted(obs))
     if isinstance(obs, tuple | list):
         return tuple(make_hashable(part) for part in obs)
+    if hasattr(obs, "__array__"):
+        # NumPy's own, JAX's and others.
+        obs = np.asarray(obs)
+        if obs.dtype.kind == "f" and obs.size:
+            _refuse_nan(obs.min())
 
     if isinstance(obs, np.ndarray) and obs.size > 64:
         # Integers of every width have one digest; other numbers count as they are.
@@ -45,11 +51,22 @@ def make_hashable(obs: Any) -> Hashable:
     if isinstance(obs, np.ndarray) and obs.ndim > 0:
         return tuple(obs.ravel().tolist())
 
-    # NumPy's numbers, also arrays without a dimension, as Python's own.
-    if isinstance(obs, np.ndarray | np.generic):
+    # Arrays without a dimension, and NumPy's numbers, as Python's own.
+    if isinstance(obs, np.ndarray):
         number: Hashable = obs.item()
         return number
+    if isinstance(obs, float):
+        _refuse_nan(obs)
     return obs  # type: ignore[no-any-return]
+
+
+def _refuse_nan(number: float) -> None:
+    if isnan(number):
+        raise ValueError(
+            "an observation holds nan, which equals no other one, so that its state "
+            "would never repeat: replace it (gymnasium.wrappers.TransformObservation), "
+            "or give key=, a function key(env, obs)"
+        )
 
 
 def is_finite(space: gym.Space[Any]) -> bool:
