@@ -5,7 +5,8 @@ PYTHON ?= python3
 ARGS ?=
 BIN := .venv/bin
 # Tests that run other programs, in which coverage sees nothing.
-STARTS_PROGRAMS := types reproduction examples docs studio studio_server machines architecture package
+STARTS_PROGRAMS := test_types test_examples test_docs test_machines test_architecture test_package \
+  reproduction/test_reproduction studio/test_studio studio/test_studio_server
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 # One BLAS thread: the same bits and comparable times on every machine.
@@ -39,7 +40,7 @@ test-oldest: .venv/.dev ## the test suite with the lowest versions that pyprojec
 coverage: .venv/.dev ## which lines the tests run, in one process (ten minutes)
 	mkdir -p out
 	COVERAGE_FILE=out/coverage $(BIN)/python -m coverage run --source=src/eigenoptions -m pytest -q \
-	  $(foreach name,$(STARTS_PROGRAMS),--ignore=tests/test_$(name).py)
+	  $(foreach name,$(STARTS_PROGRAMS),--ignore=tests/$(name).py)
 	COVERAGE_FILE=out/coverage $(BIN)/python -m coverage report $(ARGS)
 
 studio: .venv/.core ## draw a maze in the browser and watch its skills appear
@@ -68,7 +69,7 @@ mutants: .venv/.dev ## which small wrong changes the tests notice, 29 per part (
 	$(BIN)/python -m pip install --quiet 'cosmic-ray>=8.4'
 	mkdir -p out
 	COVERAGE_FILE=out/coverage PYTHONPATH=tests/mutants $(BIN)/python -m coverage run --source=src/eigenoptions -m pytest -q -p contexts \
-	  $(foreach name,$(STARTS_PROGRAMS),--ignore=tests/test_$(name).py)
+	  $(foreach name,$(STARTS_PROGRAMS),--ignore=tests/$(name).py)
 	export PATH="$(CURDIR)/$(BIN):$$PATH" PYTHONDONTWRITEBYTECODE=1 && for config in $(or $(CONFIG),tests/mutants/*.toml); do \
 	  session=out/$$(basename $$config .toml).sqlite && rm -f $$session && cosmic-ray init $$config $$session && \
 	  python tests/mutants/sample.py $$session $(or $(MUTANTS),29) && cosmic-ray exec $$config $$session && \

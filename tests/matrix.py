@@ -56,9 +56,17 @@ OLDEST_TORCH = (
 # answers are compared with ours.
 FOR_DEVELOPERS = ("tests/test_types.py", "tests/test_docs.py", "tests/test_oracles.py")
 NEED_TORCH = (
-    *("tests/test_deep.py", "tests/test_deep_arena.py", "tests/test_incidence.py"),
-    *("tests/test_parallel.py", "tests/test_transitions.py"),
-    *("tests/test_sb3.py", "tests/test_sb3_steps.py", "tests/test_sb3_explored.py"),
+    *(
+        "tests/deep/test_deep.py",
+        "tests/studies/test_deep_arena.py",
+        "tests/samples/test_incidence.py",
+    ),
+    *("tests/test_parallel.py", "tests/samples/test_transitions.py"),
+    *(
+        "tests/agents/test_sb3.py",
+        "tests/agents/test_sb3_steps.py",
+        "tests/agents/test_sb3_explored.py",
+    ),
     *("src/eigenoptions/agents", "src/eigenoptions/deep"),
 )
 
@@ -133,7 +141,7 @@ def list_settings() -> list[Setting]:
             "oldest torch",
             folder=".venv-torch",
             requirements=OLDEST_TORCH,
-            only=("tests/test_deep.py", "tests/test_incidence.py"),
+            only=("tests/deep/test_deep.py", "tests/samples/test_incidence.py"),
         ),
     ]
 

@@ -32,7 +32,7 @@ HIGH = (0.6, 0.07)
 SPACE = Box(np.array(LOW, dtype=np.float32), np.array(HIGH, dtype=np.float32))
 
 
-# Maps that are made from data: tests/test_deep.py and tests/test_cells.py.
+# Maps that are made from data: tests/deep/test_deep.py and tests/vectors/test_cells.py.
 MADE_FROM_DATA = ("deep", "clusters", "cells")
 
 

@@ -26,7 +26,7 @@ from eigenoptions.vectors.from_vectors import borrow_steps, choose_cell_size
 from tests.halls import TurningRobot
 from tests.test_machines import supported_core_types
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def make_hall_log(n_steps: int = 6000, seed: int = 0) -> Transitions:
@@ -286,7 +286,7 @@ def test_options_of_vectors_are_the_same_on_every_machine(tmp_path):
             "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]),
         }
         code = (
-            "import numpy as np; from tests.test_cells import compute_actions; "
+            "import numpy as np; from tests.vectors.test_cells import compute_actions; "
             f"np.savez({str(out)!r}, **compute_actions())"
         )
         subprocess.run([sys.executable, "-c", code], env=env, check=True, timeout=300)

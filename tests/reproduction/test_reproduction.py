@@ -53,7 +53,7 @@ from reproduction.runs.options import (
 )
 from reproduction.runs.published import learn_in_two_steps
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 EXPERIMENTS = [
     experiment
     for experiment in map(load_experiment, list_experiments())
