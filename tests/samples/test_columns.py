@@ -352,3 +352,15 @@ def test_what_never_changes_within_a_trajectory_is_exogenous() -> None:
     _, column = eo.check_columns(data).columns
     assert column.kind == "exogenous"
     assert "never changes" in column.reason
+
+
+def test_more_columns_than_are_looked_at_are_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rng = np.random.default_rng(0)
+    obs = np.cumsum(np.ones((101, 5)), axis=0)
+    report = eo.check_columns(
+        (obs[:-1], rng.integers(2, size=100), obs[1:]), max_columns=4
+    )
+    assert not report.suspects
+    assert "max_columns=5" in caplog.text

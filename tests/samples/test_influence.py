@@ -12,6 +12,7 @@ from eigenoptions.samples.influence import (
     _rank_columns,
     _score_groups,
     _shift_groups,
+    _Test,
 )
 from eigenoptions.samples.trajectories import Trajectories, find_trajectories
 
@@ -76,3 +77,32 @@ def test_a_rise_counts_where_most_steps_are_in_long_trajectories(lengths, share)
     time = np.arange(ends[-1]) - trajectories.first
     rises, falls = _find_monotone_shares(time[:, None].astype(float), trajectories)
     assert (rises.tolist(), falls.tolist()) == ([share], [0.0])
+
+
+def test_scores_beyond_places_are_those_of_what_the_places_do_not_say() -> None:
+    """All columns at once, as column by column from the residuals."""
+    rng = np.random.default_rng(0)
+    ranks = rng.standard_normal((200, 6))
+    groups = rng.integers(0, 2, 200)
+    places = rng.integers(0, 3, 200)
+    residuals = ranks.copy()
+    for place in range(3):
+        residuals[places == place] -= ranks[places == place].mean(axis=0)
+
+    scores = _score_groups(ranks, groups, places)
+    cells = 3 * groups + places
+    for column in range(3):
+        expected = _score_groups(residuals[:, [column, 3 + column]], cells)
+        assert scores[column] == pytest.approx(expected)
+
+
+def test_columns_at_once_are_influenced_as_one_by_one() -> None:
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 2, 2000)
+    ranks = rng.standard_normal((2000, 8))
+    ranks[:, 1] += groups
+    ranks[:, 6] -= groups
+    test = _Test(n_shifts=19, min_score=4.0)
+    both = test.find_influenced(ranks, groups)
+    alone = [test.find_influenced(ranks[:, [i, 4 + i]], groups)[0] for i in range(4)]
+    assert both.tolist() == alone == [False, True, True, False]

@@ -324,7 +324,7 @@ def check_columns(
         Most steps that are looked at.
     max_columns : int, default=256
         Of observations with more columns, such as images, only those that are constant
-        are found.
+        are found, and a warning says so first.
     progress : bool or callable, default=None
         True shows a bar, None only after two seconds. A function is called with the
         number of columns looked at and of all.
@@ -384,6 +384,14 @@ def check_columns(
         )
 
     # What they are.
+    if len(names) > max_columns:
+        logger.warning(
+            "of %d columns only those that are constant are looked for, and none that "
+            "drifts, is exogenous or an angle: give columns=, or max_columns=%d (the "
+            "time grows with its square)",
+            len(names),
+            len(names),
+        )
     rows = _thin_rows(len(obs), max_steps)
     looked_at = _Steps.take(transitions, obs, next_obs, rows)
     partners: dict[int, int] = {}

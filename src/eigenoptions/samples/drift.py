@@ -144,12 +144,18 @@ def pair_angles(
     varying: IndexArray = np.flatnonzero(~is_constant)
     squares = obs[:, varying] ** 2
     spread = squares.std(axis=0)
+    # The variance of each sum, from those of its parts. Rounding is checked below.
+    covariance = np.cov(squares, rowvar=False, bias=True).reshape(2 * spread.shape)
+    variance = spread[:, None] ** 2 + spread**2 + 2 * covariance
+    could_be_pair = (
+        variance <= (2 * tolerance * np.minimum(spread[:, None], spread)) ** 2
+    )
 
     partners: dict[int, int] = {}
     for i, first in enumerate(varying.tolist()):
         if first in partners:
             continue
-        for j in range(i + 1, len(varying)):
+        for j in np.flatnonzero(could_be_pair[i, i + 1 :]) + i + 1:
             second = int(varying[j])
             smaller = min(spread[i], spread[j])
             # Where the squares vary differently, their sum cannot be constant.

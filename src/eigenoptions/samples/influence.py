@@ -98,83 +98,77 @@ def find_exogenous(
 
     # First by the action alone, which is all that most columns need.
     for changes in steps:
-        for column in np.flatnonzero(~is_moved).tolist():
-            is_moved[column] = test.finds_action(changes, column)
+        for groups in changes.actions:
+            left = np.flatnonzero(~is_moved)
+            ranks = _select_ranks(changes, left)
+            is_moved[left] = test.find_influenced(ranks, groups)
 
     # Then by the action together with a column: a turn to the left moves the sine of
     # the heading up or down, depending on the cosine. This takes most of the time.
     changes = steps[0]
-    left = np.flatnonzero(~is_moved).tolist()
-    for n_done, column in enumerate(left, start=1):
-        is_moved[column] = test.finds_interaction(changes, column, candidates)
+    left = np.flatnonzero(~is_moved)
+    ranks = _select_ranks(changes, left)
+    for n_done, other in enumerate(candidates.tolist(), start=1):
+        places = _group_values(changes.before[:, other], 4)
+        for groups in changes.actions:
+            is_found = test.find_influenced(ranks, groups, places)
+            # A copy of the ranks takes longer than to look at them.
+            if is_found.any():
+                is_moved[left[is_found]] = True
+                left = left[~is_found]
+                ranks = _select_ranks(changes, left)
         if progress is not None:
-            progress(n_done, len(left))
+            progress(n_done, len(candidates))
 
-    # Then by columns that actions move, until there are no more.
-    while True:
-        moving = np.flatnonzero(is_moved[candidates])
-        moved_now = [
-            column
-            for column in np.flatnonzero(~is_moved).tolist()
-            if test.finds_column(changes, column, candidates[moving])
-        ]
-        if not moved_now:
-            return ~is_moved
-        is_moved[moved_now] = True
+    # Then by columns that actions move, and by those that these move.
+    movers = candidates[is_moved[candidates]].tolist()
+    for mover in movers:
+        groups = _group_values(changes.before[:, mover], 8)
+        is_found = test.find_influenced(ranks, groups)
+        if is_found.any():
+            movers.extend(left[is_found].tolist())
+            is_moved[left[is_found]] = True
+            left = left[~is_found]
+            ranks = _select_ranks(changes, left)
+    return ~is_moved
 
 
 @dataclass(frozen=True)
 class _Test:
-    """Whether groups have an influence on the changes of a column."""
+    """Whether groups have an influence on the changes of columns."""
 
     n_shifts: int
     min_score: float
 
-    def finds_action(self, changes: Changes, column: int) -> bool:
-        """Whether the action influences a column."""
-        ranks = _select_ranks(changes, column)
-        return any(self._is_influence(ranks, groups) for groups in changes.actions)
-
-    def finds_interaction(
-        self, changes: Changes, column: int, others: IndexArray
-    ) -> bool:
-        """Whether the action influences a column, in a way that depends on another."""
-        ranks = _select_ranks(changes, column)
-        for other in others:
-            places = _group_values(changes.before[:, other], 4)
-            # What the place alone says is no influence of the action.
-            beyond_place = ranks - _predict_means(ranks, places)
-            for groups in changes.actions:
-                if self._is_influence(beyond_place, groups, places):
-                    return True
-        return False
-
-    def finds_column(self, changes: Changes, column: int, others: IndexArray) -> bool:
-        """Whether one of the other columns influences a column."""
-        ranks = _select_ranks(changes, column)
-        for other in others:
-            groups = _group_values(changes.before[:, other], 8)
-            if self._is_influence(ranks, groups):
-                return True
-        return False
-
-    def _is_influence(
+    def find_influenced(
         self,
         ranks: FloatArray,
         groups: IndexArray,
         places: IndexArray | None = None,
-    ) -> bool:
-        """Whether the ranks of groups differ more than by chance.
+    ) -> BoolArray:
+        """``(L,)`` columns whose ranks differ between groups more than by chance.
 
-        With `places`, a group is divided by them; they are not shifted.
+        Parameters
+        ----------
+        ranks : ndarray of shape (n, 2 L)
+            Ranks of the changes of each column, then of their sizes.
+        groups : ndarray of int of shape (n,)
+            The group of each row.
+        places : ndarray of int of shape (n,), default=None
+            What divides each group, and is not shifted in time.
         """
-        score = _score_groups(ranks, _cross_groups(groups, places))
-        if score < self.min_score:
-            return False
+        scores = _score_groups(ranks, groups, places)
+        is_influenced: BoolArray = scores >= self.min_score
+        n_columns = len(scores)
         for shifted in _shift_groups(groups, self.n_shifts):
-            if _score_groups(ranks, _cross_groups(shifted, places)) >= score:
-                return False
-        return True
+            columns = np.flatnonzero(is_influenced)
+            if not len(columns):
+                break
+            both = np.concatenate([columns, n_columns + columns])
+            flagged = np.ascontiguousarray(ranks[:, both])
+            by_chance = _score_groups(flagged, shifted, places)
+            is_influenced[columns] = by_chance < scores[columns]
+        return is_influenced
 
 
 def _find_begins(trajectories: Trajectories, horizon: int) -> IndexArray:
@@ -202,10 +196,12 @@ def _measure_changes(
     return Changes(before, actions, ranks)
 
 
-def _select_ranks(changes: Changes, column: int) -> FloatArray:
-    """``(n, 2)`` ranks of the changes of a column and of their sizes."""
+def _select_ranks(changes: Changes, columns: IndexArray) -> FloatArray:
+    """``(n, 2 L)`` ranks of the changes of L columns, then of their sizes."""
     n_columns = changes.before.shape[1]
-    return changes.ranks[:, [column, n_columns + column]]
+    both = np.concatenate([columns, n_columns + columns])
+    # Contiguous, or each sum would copy it.
+    return np.ascontiguousarray(changes.ranks[:, both])
 
 
 def _rank_columns(values: FloatArray) -> FloatArray:
@@ -236,47 +232,58 @@ def _group_values(values: NDArray[Any], n_groups: int) -> IndexArray:
     return np.asarray(number, dtype=np.intp)
 
 
-def _cross_groups(groups: IndexArray, places: IndexArray | None) -> IndexArray:
-    """Groups divided by places."""
-    if places is None:
-        return groups
-    return groups * (int(places.max(initial=0)) + 1) + places
-
-
 def _shift_groups(groups: IndexArray, n_shifts: int) -> Iterator[IndexArray]:
     """The groups of other times: shifted by equal parts of the data."""
     for shift in range(1, n_shifts + 1):
         yield np.roll(groups, shift * len(groups) // (n_shifts + 1))
 
 
-def _predict_means(ranks: FloatArray, groups: IndexArray) -> FloatArray:
-    """The mean of the group of each row."""
-    sums, counts = _sum_groups(ranks, groups)
-    means = sums / np.maximum(counts, 1)[:, None]
-    return means[groups]
-
-
-def _score_groups(ranks: FloatArray, groups: IndexArray) -> float:
+def _score_groups(
+    ranks: FloatArray, groups: IndexArray, places: IndexArray | None = None
+) -> FloatArray:
     """Kruskal and Wallis: how many standard deviations groups differ above chance.
 
     The larger one of the changes and of their sizes counts. By chance the statistic has
     a chi-square distribution, whose cube root is nearly normal (Wilson and Hilferty).
+
+    Returns
+    -------
+    ndarray of shape (L,)
+        One score for each column of ``ranks (n, 2 L)``.
     """
-    sums, counts = _sum_groups(ranks, groups)
+    n_groups = int(groups.max(initial=0)) + 1
+    n_places = 1
+    cells = groups
+    if places is not None:
+        n_places = int(places.max(initial=0)) + 1
+        cells = groups * n_places + places
+    sums, counts = _sum_groups(ranks, cells, n_groups * n_places)
+
+    if places is not None:
+        # What the place alone says is no influence of the groups.
+        sums_of_places = sums.reshape(n_groups, n_places, -1).sum(axis=0)
+        counts_of_places = counts.reshape(n_groups, n_places).sum(axis=0)
+        means = sums_of_places / np.maximum(counts_of_places, 1)[:, None]
+        sums = sums - counts[:, None] * np.tile(means, (n_groups, 1))
+
+    n_columns = ranks.shape[1] // 2
     is_filled = counts > 0
     n_free = int(is_filled.sum()) - 1
     if n_free < 1:
-        return 0.0
+        return np.zeros(n_columns)
     squares = sums[is_filled] ** 2 / counts[is_filled, None]
-    statistic = float(squares.sum(axis=0).max())
+    statistics = squares.sum(axis=0).reshape(2, n_columns).max(axis=0)
     variance = 2.0 / (9.0 * n_free)
-    return float((np.cbrt(statistic / n_free) - 1.0 + variance) / np.sqrt(variance))
+    deviations = np.cbrt(statistics / n_free) - 1.0 + variance
+    scores: FloatArray = deviations / np.sqrt(variance)
+    return scores
 
 
-def _sum_groups(ranks: FloatArray, groups: IndexArray) -> tuple[FloatArray, IndexArray]:
+def _sum_groups(
+    ranks: FloatArray, groups: IndexArray, n_groups: int
+) -> tuple[FloatArray, IndexArray]:
     """Sums of the rows of each group, and their numbers."""
     n_rows = len(groups)
-    n_groups = int(groups.max(initial=0)) + 1
     membership = csr_array(
         (np.ones(n_rows), groups, np.arange(n_rows + 1)), shape=(n_rows, n_groups)
     )
