@@ -24,6 +24,7 @@ from eigenoptions.agents.sb3 import (
     fill_replay,
 )
 from eigenoptions.envs import MazeEnv, OptionsWrapper
+from tests.corridors import CERTAIN, Corridor, Submit, follow
 
 GAMMA = 0.9
 
@@ -437,3 +438,39 @@ def test_clone_needs_a_reward_and_a_way() -> None:
     found = eo.explore(env, 5)
     with pytest.raises(ValueError, match='until="reward"'):
         clone(PPO("MlpPolicy", env), found)
+
+
+@pytest.mark.parametrize("kind", CERTAIN)
+def test_clone_earns_the_rewards_of_steps(kind: type[Corridor]) -> None:
+    found = eo.explore(kind(), 600, until="known")
+    agent = PPO("MlpPolicy", kind(), seed=0)
+    cloned = clone(agent, found)
+    assert cloned.reaches_reward
+    assert cloned.accuracy == 1.0
+    states = np.arange(found.mdp.n_listed)
+    actions = agent.predict(states, deterministic=True)[0]
+    assert follow(kind(), actions) == 1.0
+    # Values are the discounted rewards up to the first one.
+    option = found.option()
+    is_on_way = option.policy >= 0
+    values = 0.99 ** (found.distances[is_on_way] - 1.0)
+    rows = torch.as_tensor(np.flatnonzero(is_on_way))
+    predicted = agent.policy.predict_values(rows).detach().numpy().ravel()
+    error = float(np.sqrt(np.square(predicted - values).mean()))
+    assert cloned.value_error == pytest.approx(error, abs=1e-4)
+
+
+class Blurred(gym.ObservationWrapper[Any, Any, Any]):
+    """State 3, in which to act is right, looks like state 2."""
+
+    def observation(self, observation: int) -> int:
+        return 2 if observation == 3 else observation
+
+
+def test_clone_does_not_reach_a_reward_whose_last_action_does_not_fit() -> None:
+    env = Blurred(Submit())
+    found = eo.explore(env, 600, until="known", key=lambda env, _: env.state)
+    assert follow(Submit(), found.option().policy) == 1.0
+    cloned = clone(PPO("MlpPolicy", env, seed=0), found)
+    assert not cloned.reaches_reward
+    assert cloned.possible_accuracy < 1.0
