@@ -65,6 +65,13 @@ def _check_keys(key: Key) -> Key:
     return identify_state
 
 
+def describe_key(by: str | Key) -> str:
+    """Return a key in the words of an error message."""
+    if isinstance(by, str):
+        return repr(by)
+    return f"the function {getattr(by, '__name__', 'key')}"
+
+
 def looks_inside(by: str | Key) -> bool:
     """Whether states are recognised by more than observations and actions."""
     if not isinstance(by, str):

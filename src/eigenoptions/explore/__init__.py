@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
-from eigenoptions.explore.explorer import Explorer, explore, load_found
+from eigenoptions.explore.explorer import Explorer, explore
 from eigenoptions.explore.found import Found
+from eigenoptions.explore.loading import load_found
 from eigenoptions.explore.wrappers import Exploring, ExploringVector
 
 __all__ = [

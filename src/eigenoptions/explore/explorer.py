@@ -9,7 +9,6 @@ table for `discover`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -26,6 +25,7 @@ from eigenoptions._validation import (
 from eigenoptions.envs.families import Key
 from eigenoptions.envs.fixed_seed import choose_seed
 from eigenoptions.envs.mazes import MazeEnv
+from eigenoptions.envs.recognisers import describe_key
 from eigenoptions.envs.sources import (
     call_factory,
     count_actions,
@@ -38,12 +38,9 @@ from eigenoptions.explore.found import (
     About,
     Found,
     Log,
-    unpack_keys,
-    unpack_observations,
 )
 from eigenoptions.explore.walkers import Walkers
 from eigenoptions.mdp import MDP
-from eigenoptions.options.files import read_arrays
 
 # What may be explored: an id, an environment, a function that makes one, or an MDP.
 Explorable = str | gym.Env[Any, Any] | Callable[[], gym.Env[Any, Any]] | MDP
@@ -383,8 +380,8 @@ def _check_same_states(found: Found, about: About) -> None:
     before = found.about
     if before.by != about.by:
         raise ValueError(
-            f"known={found!r} has states by {_describe_key(before.by)}, not by "
-            f"{_describe_key(about.by)}: give the same key=, which is "
+            f"known={found!r} has states by {describe_key(before.by)}, not by "
+            f"{describe_key(about.by)}: give the same key=, which is "
             "known.about.by"
         )
     is_same = (
@@ -405,76 +402,3 @@ def _are_same_places(first: IndexArray | None, second: IndexArray | None) -> boo
     if first is None or second is None:
         return first is second
     return np.array_equal(first, second)
-
-
-def _describe_key(by: str | Key) -> str:
-    """Return a key in the words of an error message."""
-    if isinstance(by, str):
-        return repr(by)
-    return f"the function {getattr(by, '__name__', 'key')}"
-
-
-def load_found(path: str | Path, *, key: Key | None = None) -> Found:
-    """Read what `Found.save` wrote.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    key : callable, default=None
-        The function ``key(env, obs)`` with which it was found, if it was one of yours.
-
-    Examples
-    --------
-    >>> import pathlib
-    >>> import tempfile
-    >>> import eigenoptions as eo
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> file = pathlib.Path(folder.name) / "found.safetensors"
-    >>> eo.explore(eo.maze("S..G"), 50, until="known").save(file)
-    >>> load_found(file).mdp
-    MDP(MazeEnv: 4 states, 4 actions, deterministic, start 0, goal 3)
-    >>> folder.cleanup()
-    """
-    header, arrays = read_arrays(path)
-    if header["kind"] != "found":
-        raise ValueError(f"{path} holds {header['kind']}, not what explore found")
-
-    by = header["by"]
-    if by is None and key is None:
-        raise ValueError(
-            f"{path} was found with a key of yours: give it again, "
-            "load_found(path, key=...)"
-        )
-    if by is None:
-        by = key
-    elif key is not None and key != by:
-        raise ValueError(
-            f"{path} was found by {by!r}, not by {_describe_key(key)}: leave out key"
-        )
-    # JSON has no tuples.
-    numbers = None
-    if header["numbers"] is not None:
-        first, n_states = header["numbers"]
-        numbers = (first, n_states)
-    about = About(
-        name=header["name"],
-        n_actions=header["n_actions"],
-        by=by,
-        seed=header["seed"],
-        layout=header["layout"],
-        is_partial_view=header["is_partial_view"],
-        numbers=numbers,
-        coords=arrays.get("coords"),
-        legend=header["legend"],
-    )
-    experience = Experience(about)
-    given_up = np.argwhere(arrays["given_up"])
-    experience.restore(
-        unpack_keys(arrays["keys"]),
-        unpack_observations(arrays),
-        arrays["first_visit"].tolist(),
-        Log(*(arrays[name] for name in Log._fields)),
-        [(int(state), int(action)) for state, action in given_up],
-    )
-    return experience.found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -20,12 +19,13 @@ from eigenoptions._validation import Record, readonly
 from eigenoptions.envs.families import Key, families
 from eigenoptions.envs.shaping import KeyPotential
 from eigenoptions.envs.tables import drop_far_places
+from eigenoptions.explore.packing import pack_keys, pack_observations
 from eigenoptions.explore.unknown import GrowingTable
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp.chains import find_ends, uniform_walk
 from eigenoptions.mdp.table import count_outcomes
 from eigenoptions.options import TERMINATE, Option, OptionSet, Purpose
-from eigenoptions.options.files import Arrays, write_arrays
+from eigenoptions.options.files import write_arrays
 from eigenoptions.options.solver import solve
 from eigenoptions.samples import Transitions
 
@@ -321,7 +321,7 @@ class Found(Record):
         by = None
         if isinstance(about.by, str):
             by = about.by
-        header = {
+        header: dict[str, Any] = {
             "name": about.name,
             "n_actions": about.n_actions,
             "by": by,
@@ -332,18 +332,12 @@ class Found(Record):
             "legend": about.legend,
         }
         keys = [self.states[number] for number in self.seen.tolist()]
-        try:
-            text = json.dumps(keys)
-        except TypeError:
-            raise ValueError(
-                "keys must be numbers, text or tuples of them to be saved, got "
-                f"{keys[0]!r}"
-            ) from None
+        header["observations"], arrays = pack_observations(self.observations)
 
         place = np.zeros(self.mdp.n_states, dtype=np.int64)
         place[self.seen] = np.arange(len(self.seen))
-        arrays: Arrays = {
-            "keys": np.frombuffer(text.encode(), dtype=np.uint8),
+        arrays |= {
+            "keys": pack_keys(keys),
             "first_visit": self.first_visit[self.seen],
             "given_up": self.given_up[self.seen].astype(np.uint8),
             "state": place[self.numbers.obs],
@@ -356,7 +350,6 @@ class Found(Record):
         }
         if about.coords is not None:
             arrays["coords"] = about.coords
-        arrays |= pack_observations(self.observations)
         write_arrays(path, "found", header, arrays)
 
     def __repr__(self) -> str:
@@ -603,60 +596,3 @@ def _stack(observations: Sequence[Any]) -> NDArray[Any]:
     for number, obs in enumerate(observations):
         rows[number] = obs
     return rows
-
-
-def pack_observations(observations: Sequence[Any], name: str = "obs") -> Arrays:
-    """Return observations as arrays of a file: numbers as they are, the rest as JSON.
-
-    Examples
-    --------
-    >>> sorted(pack_observations([{"cell": np.array([1, 2]), "mission": "go"}]))
-    ['obs/cell', 'obs/mission:json']
-    """
-    first = observations[0]
-    if isinstance(first, dict):
-        arrays: Arrays = {}
-        for part in first:
-            column = [obs[part] for obs in observations]
-            arrays |= pack_observations(column, f"{name}/{part}")
-        return arrays
-    if isinstance(first, np.ndarray | np.generic | int | float):
-        return {name: np.array(observations)}
-    text = json.dumps(list(observations), default=_to_plain)
-    return {f"{name}:json": np.frombuffer(text.encode(), dtype=np.uint8)}
-
-
-def _to_plain(value: Any) -> Any:
-    """Return an array or a number of NumPy as JSON holds it."""
-    return value.tolist()
-
-
-def unpack_observations(arrays: Arrays, name: str = "obs") -> list[Any]:
-    """Return the observations that `pack_observations` made arrays of."""
-    if name in arrays:
-        stacked = arrays[name]
-        return list(stacked) if stacked.ndim > 1 else stacked.tolist()
-    if f"{name}:json" in arrays:
-        text = arrays[f"{name}:json"].tobytes()
-        return [_to_tuples(obs) for obs in json.loads(text)]
-
-    parts = []
-    for array_name in arrays:
-        if array_name.startswith(f"{name}/"):
-            part = array_name.removeprefix(f"{name}/").partition("/")[0]
-            parts.append(part.removesuffix(":json"))
-    columns = {part: unpack_observations(arrays, f"{name}/{part}") for part in parts}
-    rows = zip(*columns.values(), strict=True)
-    return [dict(zip(columns, row, strict=True)) for row in rows]
-
-
-def unpack_keys(array: NDArray[np.uint8]) -> list[Hashable]:
-    """Return the keys of states that a file holds as JSON."""
-    return [_to_tuples(key) for key in json.loads(array.tobytes())]
-
-
-def _to_tuples(value: Any) -> Any:
-    """Return lists of JSON as tuples, so that they can be hashed."""
-    if isinstance(value, list):
-        return tuple(_to_tuples(part) for part in value)
-    return value
