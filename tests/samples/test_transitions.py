@@ -298,12 +298,9 @@ VECTORS: dict[str, Any] = {
     "(s, a, s') of lists": list_rows(V.tolist(), VA.tolist(), VN.tolist()),
     "(s, a, s', done)": list_rows(V, VA, VN, VD),
     "(s, a, r, s', done)": list_rows(V, VA, VR, VN, VD),
-    "(s, a, s', r, done)": list_rows(V, VA, VN, VR, VD),
-    "(s, a, r, s')": list_rows(V, VA, VR, VN),
     "actions (1,)": list_rows(V, VA[:, None], VN),
     "JSON": [list(row) for row in list_rows(V.tolist(), VA, VR, VN.tolist(), VD)],
     "Gymnasium": list_rows(V, VA, VN, VR, VD, VT, [{}] * 40),
-    "gymnasium.utils.play": list_rows(V, VN, VA, VR, VD, VT, [{}] * 40),
     "step dicts": [
         {"obs": s, "action": a, "next_obs": n} for s, a, n in list_rows(V, VA, VN)
     ],
@@ -399,11 +396,13 @@ def test_names_are_states_in_episodes_of_one_more(states: list[Any]) -> None:
     assert [named[s] for s in found.next_obs] == states[1:]
 
 
-def test_reward_after_names_is_told_from_a_state() -> None:
-    found = eo.Transitions.of([("hall", 0, "room", 0.5, False)])
+def test_reward_after_names_is_no_state() -> None:
+    found = eo.Transitions.of([("hall", 0, 0.5, "room", False)])
     assert found.states == ("hall", "room")
     assert found.reward is not None
     assert found.reward.tolist() == [0.5]
+    with pytest.raises(ValueError, match="dict with names"):
+        eo.Transitions.of([("hall", 0, "room", 0.5, False)])
 
 
 def test_pandas_columns_of_names_are_states() -> None:
@@ -488,19 +487,17 @@ IN_NO_ORDER = [NUMBERED[i] for i in PLANE_RNG.permutation(300)]
     "steps",
     [
         [(s, a, int(n == 3), n, False) for s, a, n in NUMBERED],
-        [(s, a, n, int(n == 3), False) for s, a, n in NUMBERED],
-        [(s, a, n, 0.0, False) for s, a, n in IN_NO_ORDER],
+        [(s, a, 2 * n % 5, n, False) for s, a, n in NUMBERED],
         [(s, a, 0, n, False) for s, a, n in IN_NO_ORDER],
-        [(s, a, n, -1, False) for s, a, n in IN_NO_ORDER],
-        [(s, a, 2 * n % 5, n) for s, a, n in NUMBERED],
-        [(s, a, n, 2 * n % 5) for s, a, n in NUMBERED],
-        [(s, a, 0.5, n) for s, a, n in IN_NO_ORDER],
-        [(s, a, n, 0.5) for s, a, n in IN_NO_ORDER],
-        [(s, n, a, 0, False, False, {}) for s, a, n in NUMBERED],
+        [(s, a, int(n == 3), n, False) for s, a, n in IN_NO_ORDER],
+        [(s, a, n, False) for s, a, n in IN_NO_ORDER],
+        [(s, a, n, 0) for s, a, n in NUMBERED],
+        [(s, a, n, 0.5, False, False) for s, a, n in IN_NO_ORDER],
+        [(s, a, n, 0, False, False, {}) for s, a, n in NUMBERED],
         tuple(np.array(part) for part in zip(*NUMBERED, strict=True)),
     ],
 )
-def test_rewards_between_numbered_states_are_told_from_states(steps: Any) -> None:
+def test_parts_without_names_have_one_order(steps: Any) -> None:
     found = eo.Transitions.of(steps)
     order = NUMBERED
     if found.obs.tolist() != PLACES[:-1].tolist():
@@ -512,18 +509,36 @@ def test_rewards_between_numbered_states_are_told_from_states(steps: Any) -> Non
 
 
 @pytest.mark.parametrize(
+    "data",
+    [
+        # The reward after the next observation.
+        list_rows(V, VA, VN, VR, VD),
+        [(s, a, n, 0.5, False) for s, a, n in IN_NO_ORDER],
+        [(s, a, n, 0.0, False) for s, a, n in IN_NO_ORDER],
+        [(s, a, n, int(n == 3), False) for s, a, n in NUMBERED],
+        # A reward and no end.
+        list_rows(V, VA, VR, VN),
+        [(s, a, 0.5, n) for s, a, n in IN_NO_ORDER],
+        [(s, a, 2 * n % 5, n) for s, a, n in NUMBERED],
+        [(s, a, n, 2 * n % 5) for s, a, n in NUMBERED],
+        [(s, a, n, int(n == 3)) for s, a, n in NUMBERED],
+        (V[:-1], VA[:-1], V[1:], (VA[:-1] == 0) * 1.0),
+        # What gymnasium.utils.play calls back with.
+        list_rows(V, VN, VA, VR, VD, VT, [{}] * 40),
+        [(s, n, a, 0, False, False, {}) for s, a, n in NUMBERED],
+    ],
+)
+def test_another_order_is_refused_and_asks_for_names(data: Any) -> None:
+    with pytest.raises(
+        ValueError, match=r"are \(obs, action, .*dict with names"
+    ) as error:
+        eo.Transitions.of(data)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
     ("data", "readings"),
     [
-        (
-            [(s, a, int(n == 3), n, False) for s, a, n in IN_NO_ORDER],
-            r"reward, next_obs, terminated\) or \(obs, action, next_obs, reward",
-        ),
-        (
-            [(s, a, int(n == 3), n) for s, a, n in IN_NO_ORDER],
-            r"reward, next_obs\) or \(obs, action, next_obs, reward\)",
-        ),
-        ([(s, a, n, int(n == 3)) for s, a, n in NUMBERED], "the reward: .* go on"),
-        ((V[:-1], VA[:-1], V[1:], (VA[:-1] == 0) * 1.0), "the reward: .* go on"),
         (((0, 1, 2), (2, 0, 1), (1, 1, 0)), "3 steps, or the 3 parts"),
         ((V, VA[:-1], VR[:-1]), "an episode"),
         ({"obs": V, "action": VA, "next_obs": VN, "dones": VR}, "True or False"),

@@ -1,4 +1,4 @@
-"""Tuples and dicts of arrays: what most programs keep, and D4RL's and RLDS's files."""
+"""Dicts of arrays: what most programs keep, and D4RL's and RLDS's files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from eigenoptions.samples.names import (
     find_parts,
     list_unknown,
 )
-from eigenoptions.samples.orders import order_five_parts, order_four_parts
 from eigenoptions.samples.parts import (
     Parts,
     convert_flags,
@@ -30,40 +29,6 @@ from eigenoptions.samples.parts import (
 )
 
 logger = logging.getLogger("eigenoptions")
-
-
-def read_tuple(data: Sequence[Any]) -> Parts:
-    """Parts of ``(obs, action, [reward,] next_obs, [terminated])``."""
-    if len(data) in (2, 3, 4, 5):
-        _check_no_episode(*data[:2])
-    if len(data) == 3:
-        return Parts(*data)
-    if len(data) == 4:
-        return order_four_parts(data)
-    if len(data) == 5:
-        return order_five_parts(data)
-    if len(data) == 2:
-        raise ValueError(
-            "a tuple has arrays (obs, action, [reward,] next_obs, [terminated]), got 2 "
-            "parts: give next_obs, or {'obs': ..., 'action': ...} for rows in order; "
-            "pairs of nodes are a graph, for from_graph"
-        )
-    raise ValueError(
-        "a tuple has arrays (obs, action, [reward,] next_obs, [terminated]), "
-        f"got {len(data)} parts: give a list of steps (obs, action, next_obs), or one "
-        "{'obs': ..., 'action': ...} for each episode"
-    )
-
-
-def _check_no_episode(obs: Any, action: Any) -> None:
-    """Raise ValueError for the arrays of an episode, which need their names."""
-    if not hasattr(obs, "__len__") or not hasattr(action, "__len__"):
-        return
-    if len(obs) == len(action) + 1 and len(action) > 1:
-        raise ValueError(
-            f"{len(obs)} observations and {len(action)} actions are an episode: give "
-            "{'obs': ..., 'action': ...}, with 'reward' and 'terminated' if you like"
-        )
 
 
 def read_dict(data: Mapping[str, Any]) -> Parts:

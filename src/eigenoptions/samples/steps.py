@@ -1,7 +1,7 @@
 """Lists of steps: tuples or dicts, as a loop around an environment appends them.
 
 Among them are the steps of Gymnasium, which has no recorder of observations itself:
-``(obs, action, *env.step(action))``, and what `gymnasium.utils.play` calls back with.
+``(obs, action, *env.step(action))``.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from eigenoptions.samples.arrays import read_dict, read_tuple
+from eigenoptions.samples.arrays import read_dict
 from eigenoptions.samples.names import FLAGS, find_names, find_part, is_harmless
-from eigenoptions.samples.orders import follow_rows
 from eigenoptions.samples.parts import Parts
+from eigenoptions.samples.tuples import ORDERS, order_parts
 
 # Numbers of parts that a step may have.
-STEP_SIZES = (3, 4, 5, 6, 7)
+STEP_SIZES = tuple(ORDERS)
 
 
 def is_step(entry: Any, continuous: bool) -> bool:
@@ -87,9 +87,7 @@ def read_steps(steps: Sequence[Any]) -> Parts:
                 "all steps the same parts"
             )
     columns = [list(column) for column in zip(*steps, strict=True)]
-    if len(first) <= 5:
-        return read_tuple(columns)
-    return _read_gymnasium(columns)
+    return order_parts(columns)
 
 
 def _join_dicts(steps: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
@@ -133,26 +131,3 @@ def _check_all_have(name: str, steps: Sequence[Mapping[str, Any]]) -> None:
             f"step {has_name.index(False)} has no {name!r}, which step "
             f"{has_name.index(True)} has: give all steps the same names"
         )
-
-
-def _read_gymnasium(columns: Sequence[list[Any]]) -> Parts:
-    """Parts of ``(obs, action, next_obs, reward, terminated, truncated[, info])``.
-
-    `gymnasium.utils.play` has the action after both observations.
-    """
-    obs, second, third, reward, terminated, truncated = columns[:6]
-    if _has_next_obs_first(obs, second, third):
-        return Parts(obs, third, second, terminated, reward, truncated)
-    return Parts(obs, second, third, terminated, reward, truncated)
-
-
-def _has_next_obs_first(obs: list[Any], second: list[Any], third: list[Any]) -> bool:
-    """Whether the next observation is the second part, and the action the third."""
-    obs_shape = np.shape(obs[0])
-    if obs_shape:
-        is_like = [np.shape(part[0]) == obs_shape for part in (second, third)]
-        return is_like == [True, False]
-    if not all(isinstance(entry, int | np.integer) for entry in obs):
-        return False
-    candidates = [np.asarray(second), np.asarray(third)]
-    return follow_rows(np.asarray(obs), candidates) == 0

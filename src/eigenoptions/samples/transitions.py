@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from eigenoptions._text import describe
 from eigenoptions._types import BoolArray, FloatArray, IndexArray
 from eigenoptions._validation import Record, readonly
-from eigenoptions.samples.arrays import read_dict, read_tuple
+from eigenoptions.samples.arrays import read_dict
 from eigenoptions.samples.batches import is_batch, read_batch
 from eigenoptions.samples.buffers import is_replay_buffer, read_buffer
 from eigenoptions.samples.episodes import is_episode, read_episode
@@ -28,6 +28,7 @@ from eigenoptions.samples.parts import (
     drop_missing,
 )
 from eigenoptions.samples.steps import STEP_SIZES, is_step, read_steps
+from eigenoptions.samples.tuples import read_tuple
 
 logger = logging.getLogger("eigenoptions")
 
@@ -106,16 +107,17 @@ class Transitions(Record):
         Parameters
         ----------
         data : object
-            Arrays ``(obs, action, next_obs, terminated)``, also without the last one or
-            with a reward in the middle; a dict with the names of this class, D4RL,
-            RLlib, Tianshou, RLDS or Dreamer (without next observations, those of the
-            next row are taken within each episode, and every name must be known); a
-            data frame with such names; a replay buffer of Stable-Baselines3, without
-            its decisions for options; a Minari data set; a batch of Tianshou; a
-            list of steps, tuples or dicts, also of Gymnasium's ``(obs, action,
-            *env.step(action))``; a list of episodes, also with one more observation
-            than actions; or an iterable of any of these. Lists and tensors are arrays,
-            too. Strings, and tuples of integers or strings, are names of states.
+            Arrays ``(obs, action, next_obs)``, ``(obs, action, next_obs, terminated)``
+            or ``(obs, action, reward, next_obs, terminated)``; a dict with the names of
+            this class, D4RL, RLlib, Tianshou, RLDS or Dreamer (without next
+            observations, those of the next row are taken within each episode, and every
+            name must be known); a data frame with such names; a replay buffer of
+            Stable-Baselines3, without its decisions for options; a Minari data set; a
+            batch of Tianshou; a list of steps: dicts, tuples in the order of the
+            arrays, or Gymnasium's ``(obs, action, *env.step(action))``; a list of
+            episodes, also with one more observation than actions; or an iterable of any
+            of these. Lists and tensors are arrays, too. Strings, and tuples of integers
+            or strings, are names of states.
         continuous : bool, default=False
             Whether actions may be vectors, which stay as they are. Otherwise they must
             be integers.
