@@ -71,8 +71,8 @@ def make_dict_env() -> gym.Env[Any, Any]:
     return make_grid(DictView)
 
 
-def explore_grid(env: gym.Env[Any, Any], seed: int = 0) -> eo.Found:
-    return eo.explore(env, 600, until="reward", seed=seed)
+def explore_grid(env: gym.Env[Any, Any]) -> eo.Found:
+    return eo.explore(env, 600, until="reward")
 
 
 def make_filled(env: Any, found: Any, kind: Any = DQN, **settings: Any) -> Any:
@@ -416,6 +416,10 @@ def test_other_observations_and_layouts_are_refused() -> None:
         fill_replay(DQN("MlpPolicy", view, buffer_size=1000), explore_grid(make_grid()))
     with pytest.raises(ValueError, match="seed 1"):
         fill_replay(DQN("MlpPolicy", make_view_env(1), buffer_size=1000), found)
+    # The seed of FixedSeed is known without saying it again.
+    third = make_view_env(3)
+    agent = DQN("MlpPolicy", third, buffer_size=1000)
+    assert fill_replay(agent, explore_grid(third)) > 0
     # Numbers of other states.
     small = eo.explore(MazeEnv("S.G"), 50, until="known")
     large = eo.explore(MazeEnv("four-rooms"), 300)

@@ -1106,8 +1106,17 @@ def test_exploring_refuses_vectors_and_other_layouts() -> None:
     env.reset(seed=0)
     with pytest.raises(ValueError, match="FixedSeed"):
         env.reset(seed=1)
-    with pytest.raises(gym.error.ResetNeeded):
-        _ = eo.Exploring(MazeEnv("i-maze")).found
+    envs = gym.vector.SyncVectorEnv([lambda: MazeEnv("i-maze")] * 2)
+    for new, action in (
+        (eo.Exploring(MazeEnv("i-maze")), 0),
+        (eo.ExploringVector(envs), np.zeros(2, dtype=int)),
+    ):
+        with pytest.raises(gym.error.ResetNeeded):
+            _ = new.found
+        with pytest.raises(gym.error.ResetNeeded):
+            new.step(action)
+        # A sample is drawn all the same.
+        assert np.all(new.action_space.sample() < 4)
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
