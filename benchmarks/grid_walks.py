@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 import eigenoptions as eo
 from eigenoptions._types import FloatArray
-from eigenoptions.options.walks import walk
+from eigenoptions.samples.walking import walk
 
 EPISODE_STEPS = 50
 _GRIDS = Path(__file__).resolve().parent / "grids"

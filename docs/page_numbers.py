@@ -24,7 +24,7 @@ from scipy.sparse.csgraph import shortest_path
 
 import eigenoptions as eo
 from eigenoptions._types import FloatArray
-from eigenoptions.options.walks import walk
+from eigenoptions.samples.walking import walk
 
 ROOT = Path(__file__).resolve().parent.parent
 

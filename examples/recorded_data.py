@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium.spaces import Discrete
 
 import eigenoptions as eo
-from eigenoptions.options.walks import walk
+from eigenoptions.samples.walking import walk
 
 rooms = eo.maze("four-rooms")
 table = eo.MDP(rooms.transition, start=rooms.start)

@@ -16,7 +16,7 @@ import numpy as np
 
 import eigenoptions as eo
 from eigenoptions.options.tuning import tune_exploration
-from eigenoptions.options.walks import walk
+from eigenoptions.samples.walking import walk
 
 N_STEPS = 60_000
 N_WALKS = 10

@@ -17,9 +17,9 @@ from scipy.sparse import coo_array
 import eigenoptions as eo
 from eigenoptions.discovery.hierarchy import mdp_with_options
 from eigenoptions.evaluation import mean_interval
-from eigenoptions.options.walks import walk
 from eigenoptions.samples.features import Fourier, Raw
 from eigenoptions.samples.incidence import feature_spectrum, incidence
+from eigenoptions.samples.walking import walk
 from eigenoptions.studio import write_studio
 
 MDP = eo.maze("i-maze")

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 import eigenoptions as eo
 from eigenoptions import MDP, OptionSet
 from eigenoptions._types import FloatArray, IntegerArray
-from eigenoptions.options.walks import walk
+from eigenoptions.samples.walking import walk
 from eigenoptions.spectra import laplacian
 from reproduction.claims import Finding, claim, list_rows
 from reproduction.drawing import add_legend, draw_lines, make_graphs

@@ -18,8 +18,8 @@ import eigenoptions as eo
 from eigenoptions import MDP, OptionSet
 from eigenoptions._types import FloatArray
 from eigenoptions.discovery.methods.bottleneck import find_rooms
-from eigenoptions.options.walks import walk
 from eigenoptions.plots import draw_values
+from eigenoptions.samples.walking import walk
 from reproduction.claims import (
     Finding,
     Tests,

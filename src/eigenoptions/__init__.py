@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 
 from eigenoptions._registry import (
+    data_readers,
     discovery_methods,
     environment_checks,
     feature_maps,
+    option_files,
 )
 
 if TYPE_CHECKING:
@@ -139,6 +141,10 @@ sys.modules[__name__].__class__ = _Root
 # What lower layers look up by name, and the upper layer that has it.
 discovery_methods.announce_folder("eigenoptions.discovery.methods")
 environment_checks.announce("dynamics", "eigenoptions.envs:check_dynamics")
+data_readers.announce("transitions", "eigenoptions.samples:Transitions")
+option_files.announce(
+    "linear options", "eigenoptions.samples.storage:make_linear_options"
+)
 feature_maps.announce_folder("eigenoptions.samples.features")
 feature_maps.announce("cells", "eigenoptions.vectors.cell_map:Cells")
 feature_maps.announce("clusters", "eigenoptions.deep:Clusters")

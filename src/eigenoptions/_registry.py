@@ -81,6 +81,13 @@ class Registry(Generic[T]):
 # Classes of feature maps, which options files name.
 feature_maps: Registry[Any] = Registry("features")
 
+# Readers of recorded data, from which a table counts its transitions.
+data_readers: Registry[Any] = Registry("reader of data")
+
+# Functions (header, arrays, features, basis) that make the options of a file, by the
+# kind that its header names. Options of a table need none.
+option_files: Registry[Any] = Registry("kind of options")
+
 # Discovery methods: one file each in `discovery/methods`.
 discovery_methods: Registry[Any] = Registry("method")
 

@@ -25,8 +25,8 @@ from eigenoptions.discovery import discover
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet, Purpose
 from eigenoptions.options.solver import solve
-from eigenoptions.options.walks import walk
 from eigenoptions.samples import Transitions
+from eigenoptions.samples.walking import walk
 from eigenoptions.spectra.representations import (
     compute_smallest_eigenvectors,
     learn_representation,

@@ -34,10 +34,10 @@ from eigenoptions.deep.moments import (
 from eigenoptions.deep.ritz import find_slow_functions, remove_noise
 from eigenoptions.deep.scores import compute_held_out_score
 from eigenoptions.mdp import maze
-from eigenoptions.options.walks import walk
 from eigenoptions.samples import Transitions
 from eigenoptions.samples.features import features_from_dict, features_to_dict
 from eigenoptions.samples.linear import LinearOptionSet
+from eigenoptions.samples.walking import walk
 
 torch = pytest.importorskip("torch")
 

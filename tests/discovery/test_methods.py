@@ -26,7 +26,7 @@ from eigenoptions.discovery.methods.successor_goals import choose_landmarks
 from eigenoptions.mdp.betweenness import compute_betweenness
 from eigenoptions.mdp.chains import uniform_walk
 from eigenoptions.options.purposes import find_local_maxima
-from eigenoptions.options.walks import walk
+from eigenoptions.samples.walking import walk
 from eigenoptions.spectra.representations import (
     learn_representation,
     successor_representation,

@@ -12,12 +12,12 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from scipy.linalg import subspace_angles
 
 import eigenoptions as eo
-from eigenoptions.options.walks import walk
 from eigenoptions.samples import Transitions
 from eigenoptions.samples.feature_space import _find_cell_bounds, find_rare_transitions
 from eigenoptions.samples.features import Fourier, Tiles
 from eigenoptions.samples.linear import LinearOptionSet
 from eigenoptions.samples.sampling import read_samples
+from eigenoptions.samples.walking import walk
 from tests.tables import list_transitions
 
 # Tables

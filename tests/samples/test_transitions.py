@@ -19,7 +19,7 @@ from stable_baselines3.common.buffers import ReplayBuffer, RolloutBuffer
 
 import eigenoptions as eo
 from eigenoptions.envs import OptionsSpace
-from eigenoptions.options.walks import walk
+from eigenoptions.samples.walking import walk
 
 MAZE = eo.maze("four-rooms")
 WALK = walk(MAZE, 4000, rng=0)

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import eigenoptions as eo
-from eigenoptions.options.walks import walk
 from eigenoptions.samples.linear import LinearOptionSet
+from eigenoptions.samples.walking import walk
 from studies.arena.rounds import (
     find_covering_purpose,
     walk_in_rounds,

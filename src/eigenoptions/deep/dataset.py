@@ -68,7 +68,7 @@ class Dataset:
     Examples
     --------
     >>> from eigenoptions.mdp import maze
-    >>> from eigenoptions.options.walks import walk
+    >>> from eigenoptions.samples.walking import walk
     >>> corridor = maze("......")
     >>> steps = walk(corridor, 100)
     >>> cells = corridor.coords.astype(float)

@@ -54,7 +54,7 @@ class Encoder(FeatureMap):
     >>> from eigenoptions.deep import learn
     >>> from eigenoptions.samples import Transitions
     >>> from eigenoptions.mdp import maze
-    >>> from eigenoptions.options.walks import walk
+    >>> from eigenoptions.samples.walking import walk
     >>> rooms = maze("four-rooms")
     >>> steps = walk(rooms, 5000)
     >>> xy = rooms.coords.astype(float)

@@ -136,7 +136,7 @@ def learn(
     Examples
     --------
     >>> from eigenoptions.mdp import maze
-    >>> from eigenoptions.options.walks import walk
+    >>> from eigenoptions.samples.walking import walk
     >>> rooms = maze("four-rooms")
     >>> steps = walk(rooms, 20000)
     >>> xy = rooms.coords.astype(float)

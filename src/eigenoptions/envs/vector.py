@@ -22,7 +22,7 @@ from eigenoptions.envs.spaces import (
     OptionsVectorSpace,
 )
 from eigenoptions.options import TERMINATE, Option, OptionSet
-from eigenoptions.samples.linear import LinearOptionSet
+from eigenoptions.options.records import BatchOptions
 
 
 class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
@@ -330,7 +330,7 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
             policy = self.options.policy[:, self._input]
             # States outside of the part that the options know have number -1.
             self._option_actions = np.where(self._input >= 0, policy, TERMINATE).T
-        elif isinstance(self.options, LinearOptionSet):
+        elif isinstance(self.options, BatchOptions):
             self._option_actions = self.options.actions(self._input, self.num_envs).T
         else:
             rows = []

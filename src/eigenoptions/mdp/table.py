@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from eigenoptions._registry import data_readers
 from eigenoptions._svg import draw_maps, draw_nodes, show_figures, show_table
 from eigenoptions._text import HEADINGS, draw_map, printable
 from eigenoptions._types import BoolArray, FloatArray
@@ -30,8 +31,7 @@ from eigenoptions._validation import (
     show_value,
     suggest_name,
 )
-from eigenoptions.samples import Transitions
-from eigenoptions.samples.spaces import count_states, read_spaces
+from eigenoptions.mdp.spaces import count_states, read_spaces
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -199,7 +199,7 @@ class MDP(Record):
         if n_actions is not None:
             n_actions = check_int("n_actions", n_actions)
         space, declared_actions = read_spaces(data)
-        batch = Transitions.of(data)
+        batch = data_readers.find("transitions").of(data)
         if batch.obs.ndim != 1 or batch.next_obs.ndim != 1:
             raise ValueError(
                 "a table needs numbers or names as states, got vectors "

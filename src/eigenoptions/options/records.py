@@ -8,6 +8,7 @@ computes an `OptionSet` of them.
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
@@ -411,6 +412,14 @@ class Option(Record, OptionFields, TablePolicy):
     def _repr_html_(self) -> str:
         """The map of the option, as a notebook shows it."""
         return show_options(repr(self), self.mdp, [self])
+
+
+class BatchOptions(OptionSequence[T]):
+    """Options that act on observations, and look at a whole batch of them at once."""
+
+    @abstractmethod
+    def actions(self, obs: Any, count: int | None = None) -> NDArray[np.int64]:
+        """Return the action ``(n, N)`` of every option at every observation."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

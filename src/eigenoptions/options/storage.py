@@ -10,19 +10,20 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from eigenoptions._registry import option_files
 from eigenoptions._text import printable
 from eigenoptions._types import FeatureFunction
 from eigenoptions.mdp import MDP
 from eigenoptions.options.files import Arrays, read_arrays
 from eigenoptions.options.records import OptionSet, Purpose
-from eigenoptions.options.tuning import Exploration
-from eigenoptions.samples.features import features_from_dict
-from eigenoptions.samples.linear import LinearOptionSet
+
+if TYPE_CHECKING:
+    from eigenoptions.samples.linear import LinearOptionSet
 
 
 def load_options(
@@ -67,7 +68,7 @@ def load_options(
     """
     header, arrays = read_arrays(path)
     kind = header["kind"]
-    if kind not in ("options", "linear options"):
+    if kind not in ("options", *option_files.names()):
         raise ValueError(f"{path} holds {printable(str(kind))}, not options")
 
     if kind == "options" and not (features is None and basis is None):
@@ -81,14 +82,14 @@ def load_options(
         if kind == "options":
             options = _make_options(header, arrays)
         else:
-            options = _make_linear_options(header, arrays, features, basis)
+            options = option_files.find(kind)(header, arrays, features, basis)
     except Exception as error:
         # The file may be forged, and its text must not control the terminal.
         reason = printable(str(error))
         raise ValueError(f"the options of {path} cannot be read: {reason}") from None
 
     if mdp is not None:
-        if isinstance(options, LinearOptionSet):
+        if not isinstance(options, OptionSet):
             raise ValueError(
                 f"{path} holds options of a feature space, not of an MDP: leave out mdp"
             )
@@ -144,54 +145,6 @@ def _make_csr(name: str, arrays: Arrays, n_columns: int) -> csr_array:
     indices = arrays[f"{name}.indices"]
     indptr = arrays[f"{name}.indptr"]
     return csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_columns))
-
-
-def _make_linear_options(
-    header: dict[str, Any],
-    arrays: Arrays,
-    features: FeatureFunction | None,
-    basis: FeatureFunction | None,
-) -> LinearOptionSet:
-    """Return the options that `LinearOptionSet._collect_file_contents` described."""
-    phi = _make_feature_map("features", header, arrays, features)
-    psi = _make_feature_map("basis", header, arrays, basis)
-    purposes = []
-    for direction, fields in zip(arrays["directions"], header["purposes"], strict=True):
-        purposes.append(Purpose(direction, **fields))
-    exploration = None
-    if "exploration" in header:
-        exploration = Exploration(**header["exploration"])
-    return LinearOptionSet(
-        purposes,
-        phi,  # type: ignore[arg-type]
-        n_actions=header["n_actions"],
-        weights=arrays.get("weights"),
-        basis=psi,
-        threshold=arrays["threshold"],
-        provenance=header["provenance"],
-        patience=header["patience"],
-        stop_chance=header["stop_chance"],
-        gamma=header.get("gamma"),
-        exploration=exploration,
-    )
-
-
-def _make_feature_map(
-    name: str,
-    header: dict[str, Any],
-    arrays: Arrays,
-    features: FeatureFunction | None,
-) -> FeatureFunction | None:
-    """Return the feature map that is given, or else described in the file."""
-    record = header[name]
-    prefix = f"{name}."
-    own_arrays = {}
-    for key, array in arrays.items():
-        if key.startswith(prefix):
-            own_arrays[key.removeprefix(prefix)] = array
-    if own_arrays:
-        record = {**record, "arrays": own_arrays}
-    return features_from_dict(record, features)
 
 
 def _to_tuples(value: Any) -> Any:

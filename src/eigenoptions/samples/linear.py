@@ -36,8 +36,8 @@ from eigenoptions.options.pictures import (
     spread_observations,
 )
 from eigenoptions.options.records import (
+    BatchOptions,
     OptionFields,
-    OptionSequence,
     Purpose,
     check_purposes,
     set_fields,
@@ -103,7 +103,7 @@ class LinearOption(OptionFields):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinearOptionSet(Record, OptionSequence[LinearOption]):
+class LinearOptionSet(Record, BatchOptions[LinearOption]):
     """An ordered sequence of options in one feature space (Section 5.2).
 
     Index it by number or label for a `LinearOption`, by a slice, numbers or a mask for

@@ -16,9 +16,9 @@ from eigenoptions._validation import check_int
 from eigenoptions.envs.finite import mdp_from_table
 from eigenoptions.envs.sources import count_actions, env_name, make_vector_env
 from eigenoptions.mdp import MDP
+from eigenoptions.mdp.spaces import count_states, read_spaces
 from eigenoptions.samples import Transitions
 from eigenoptions.samples.collection import collect
-from eigenoptions.samples.spaces import count_states, read_spaces
 
 logger = logging.getLogger("eigenoptions")
 

@@ -20,8 +20,8 @@ from eigenoptions._text import count_noun
 from eigenoptions._types import BoolArray, FloatArray, IndexArray, Progress
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp.chains import stay_at_end, uniform_walk
+from eigenoptions.mdp.spaces import read_spaces
 from eigenoptions.samples import ColumnReport, Transitions, check_columns
-from eigenoptions.samples.spaces import read_spaces
 from eigenoptions.vectors.coordinates import Coordinates
 from eigenoptions.vectors.displacement import (
     ActionEffects,

@@ -9,7 +9,7 @@ import pytest
 
 import eigenoptions as eo
 from eigenoptions.mdp.chains import cumulate_rows
-from eigenoptions.options.walks import walk
+from eigenoptions.samples.walking import walk
 from tests import reference
 
 
