@@ -24,6 +24,7 @@ from eigenoptions.deep import (
 )
 from eigenoptions.deep.certificate import find_resolved
 from eigenoptions.deep.components import count_above_noise
+from eigenoptions.deep.from_frames import _make_table
 from eigenoptions.deep.grouping import group_observations
 from eigenoptions.deep.implied import compute_implied_values, compute_long_lag_values
 from eigenoptions.deep.moments import (
@@ -916,3 +917,17 @@ def test_discovery_names_unresolved_functions_once(
     drifting = np.cumsum(np.random.default_rng(0).normal(size=(2_001, 2)), axis=0)
     eo.discover(link_up(drifting), 4, features="deep", training_steps=1)
     assert sum("resolved" in record.message for record in caplog.records) == 1
+
+
+def test_a_table_of_clusters_leads_to_an_end_where_others_go_on() -> None:
+    places = np.eye(3)
+    before = np.array([0, 1, 2])
+    after = np.array([1, 2, 1])
+    ended = np.array([False, False, True])
+    data = Dataset.of(
+        Transitions(places[before], np.zeros(3, int), places[after], ended)
+    )
+    clusters = data.observations.argmax(axis=1)
+    mdp = _make_table(data, clusters, 3, 1)
+    assert mdp.n_additional == 1
+    assert mdp.successors.ravel().tolist() == [1, 2, 3, 3]

@@ -166,6 +166,22 @@ def test_options_of_the_known_part_do_not_use_ends():
     assert (option.policy == -1).all()
 
 
+def test_an_action_that_only_ends_episodes_changes_no_option():
+    rooms = eo.maze("four-rooms")
+    n = rooms.n_states
+    submit = np.full((n, 1), n)
+    steps = np.concatenate([rooms.successors, submit], axis=1)
+    steps = np.concatenate([steps, np.full((1, 5), n)])
+    mdp = eo.MDP.from_successors(steps, n_additional=1, coords=rooms.coords)
+    expected = eo.discover(rooms, 8)
+    options = eo.discover(mdp, 8)
+    assert options.labels == expected.labels
+    np.testing.assert_array_equal(options.policy[:, :n], expected.policy)
+    np.testing.assert_array_equal(options.value[:, :n], expected.value)
+    # The additional state is a cell below the map.
+    assert len(str(mdp).splitlines()) == len(str(rooms).splitlines()) + 2
+
+
 @pytest.mark.parametrize("method", sorted(eo.methods()))
 def test_every_method_takes_a_table_with_additional_states(method: str):
     found = eo.explore(Risky(), 3_000, seed=1, rng=1)

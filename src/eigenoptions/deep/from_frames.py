@@ -161,7 +161,7 @@ def solve_clusters(
     n_clusters = clusters.n_features
     mdp = _make_table(learned.data, states, n_clusters, n_actions)
 
-    means = _average(functions, states, n_clusters)
+    means = _average(functions, states, mdp.n_states)
     purposes = []
     for purpose in learned.purposes:
         assert purpose.index is not None
@@ -199,7 +199,7 @@ def tune_on_clusters(
     mdp = _make_table(learned.data, members, n_clusters, n_actions)
 
     states, rows = np.unique(members, return_index=True)
-    policy = np.full((len(options), n_clusters), TERMINATE)
+    policy = np.full((len(options), mdp.n_states), TERMINATE)
     policy[:, states] = options.actions(learned.data.observations[rows])
     return tune_for_all(mdp, OptionSet(mdp, policy))
 
@@ -208,7 +208,7 @@ def _make_table(
     data: Dataset, states: IndexArray, n_clusters: int, n_actions: int
 ) -> MDP:
     """The recorded transitions as a table of clusters."""
-    log = (states[data.before], data.action, states[data.after])
+    log = (states[data.before], data.action, states[data.after], data.terminated)
     return MDP.from_transitions(log, n_clusters, n_actions)
 
 

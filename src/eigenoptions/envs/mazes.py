@@ -183,7 +183,7 @@ def _find_starts(mdp: MDP) -> IndexArray:
     """Return the states in which episodes begin, each equally often."""
     if mdp.start is not None:
         return np.array([mdp.start])
-    states = np.arange(mdp.n_states)
+    states = np.arange(mdp.n_listed)
     if mdp.goal is None:
         return states
     return np.delete(states, mdp.goal)
