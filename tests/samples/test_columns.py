@@ -364,3 +364,18 @@ def test_more_columns_than_are_looked_at_are_told(
     )
     assert not report.suspects
     assert "max_columns=5" in caplog.text
+
+
+@pytest.mark.parametrize(("n_changes", "is_told"), [(19, False), (20, True)])
+def test_a_column_that_changes_a_few_times_is_not_called_exogenous(
+    n_changes: int, is_told: bool
+) -> None:
+    rng = np.random.default_rng(0)
+    action = rng.integers(2, size=2_000)
+    place = np.append(0.0, np.cumsum(2 * action - 1))
+    is_switched = np.isin(np.arange(2_001), 90 * np.arange(1, n_changes + 1))
+    # A switch that alternates, so that it does not drift.
+    switch = np.cumsum(is_switched) % 2
+    obs = np.stack([place, switch], axis=1)
+    report = eo.check_columns((obs[:-1], action, obs[1:]))
+    assert (report.columns[1].kind == "exogenous") == is_told

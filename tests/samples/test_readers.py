@@ -335,6 +335,8 @@ def test_the_question_for_columns_names_all_candidates_and_no_others() -> None:
     frame = pd.DataFrame({"run": [0], "x": [0.0], "y": [0.0], "t": [0], "reward": [0]})
     with pytest.raises(ValueError, match=r"columns run, x, y are.*frame\[\.\.\.\]"):
         eo.Transitions.of(frame)
+    with pytest.raises(ValueError, match="no column can be"):
+        eo.Transitions.of(frame[["t", "reward"]])
 
 
 @pytest.mark.parametrize(

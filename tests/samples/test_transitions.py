@@ -127,7 +127,7 @@ def test_of_rows_without_next_observations_stays_within_episodes() -> None:
 
 
 @pytest.mark.parametrize("lean", [False, True])
-@pytest.mark.parametrize("steps", [5, 30])
+@pytest.mark.parametrize("steps", [5, 25, 30])
 def test_of_a_replay_buffer_gives_the_steps_that_happened(
     lean: bool, steps: int
 ) -> None:
