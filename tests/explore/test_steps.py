@@ -15,6 +15,7 @@ import eigenoptions as eo
 from eigenoptions.envs import FixedSeed
 from eigenoptions.evaluation.behaviour import prepare_behaviour
 from eigenoptions.explore.found import make_reward_mdp
+from eigenoptions.samples.walking import walk
 from tests.corridors import (
     ACT,
     CERTAIN,
@@ -361,3 +362,11 @@ def test_the_option_says_done_where_minigrid_pays_for_it(name: str, layout: int)
     reward, is_over = env.step(env.action_space.n - 1)[1:3]
     assert reward > 0
     assert is_over
+
+
+def test_walks_do_not_begin_at_an_end():
+    mdp = eo.MDP.from_successors([[1, 2], [0, 1], [2, 2]], n_additional=1)
+    log = walk(mdp, 200, max_episode_steps=1, rng=0)
+    assert set(log.obs.tolist()) == {0, 1}
+    env = eo.envs.MazeEnv(mdp)
+    assert {env.reset(seed=seed)[0] for seed in range(20)} == {0, 1}

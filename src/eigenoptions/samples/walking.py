@@ -114,7 +114,7 @@ def _list_starts(mdp: MDP) -> NDArray[np.int64]:
     """Return the states in which an episode may begin."""
     if mdp.start is not None:
         return np.array([mdp.start])
-    states = np.arange(mdp.n_states)
-    if mdp.goal is None or mdp.n_states == 1:
+    states = np.arange(mdp.n_listed)
+    if mdp.goal is None or mdp.n_listed == 1:
         return states
     return np.delete(states, mdp.goal)
