@@ -56,9 +56,6 @@ STILL_UP = {
     ("discovery/sources.py", "explore"),
     ("discovery/sources.py", "samples"),
     ("options/storage.py", "samples"),
-    ("samples/feature_space.py", "deep"),
-    ("samples/feature_space.py", "vectors"),
-    ("samples/from_samples.py", "vectors"),
 }
 LAYER = {name: layer for layer, row in enumerate(reversed(ROWS)) for name in row}
 # A heavy dependency, and the entries that may import it.

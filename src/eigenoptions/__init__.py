@@ -22,6 +22,7 @@ from eigenoptions._registry import (
     environment_checks,
     feature_maps,
     option_files,
+    sample_readers,
 )
 
 if TYPE_CHECKING:
@@ -142,6 +143,13 @@ sys.modules[__name__].__class__ = _Root
 discovery_methods.announce_folder("eigenoptions.discovery.methods")
 environment_checks.announce("dynamics", "eigenoptions.envs:check_dynamics")
 data_readers.announce("transitions", "eigenoptions.samples:Transitions")
+sample_readers.announce("vectors", "eigenoptions.vectors.from_vectors:discover_cells")
+sample_readers.announce(
+    "fitted vectors", "eigenoptions.vectors.from_vectors:tune_fitted"
+)
+sample_readers.announce(
+    "trained features", "eigenoptions.deep.from_frames:learn_purposes"
+)
 option_files.announce(
     "linear options", "eigenoptions.samples.storage:make_linear_options"
 )

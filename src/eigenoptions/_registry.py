@@ -84,6 +84,10 @@ feature_maps: Registry[Any] = Registry("features")
 # Readers of recorded data, from which a table counts its transitions.
 data_readers: Registry[Any] = Registry("reader of data")
 
+# What makes options of samples in upper rooms: of vectors, of options that were fitted
+# to them, of trained features.
+sample_readers: Registry[Any] = Registry("reader of samples")
+
 # Functions (header, arrays, features, basis) that make the options of a file, by the
 # kind that its header names. Options of a table need none.
 option_files: Registry[Any] = Registry("kind of options")

@@ -90,10 +90,10 @@ def test_policies_of_cells_are_those_of_the_solved_table():
     """The rule that chooses actions of observations is that of `solve`."""
     from eigenoptions.samples import check_columns
     from eigenoptions.samples.sampling import read_samples
+    from eigenoptions.samples.tuning import tune_on_cells
     from eigenoptions.vectors.from_vectors import (
         act_on_cells,
         make_cells,
-        tune_on_cells,
     )
 
     samples = read_samples(LOG, n_actions=4)

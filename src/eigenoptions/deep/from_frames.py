@@ -12,13 +12,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from eigenoptions._types import FloatArray, IndexArray
+from eigenoptions._types import (
+    FeatureFunction,
+    FeatureMatrix,
+    FloatArray,
+    IndexArray,
+)
 from eigenoptions.discovery.tables import Request
 from eigenoptions.mdp import MDP
 from eigenoptions.options import TERMINATE, OptionSet, Purpose, eigenpurposes
 from eigenoptions.options.solver import solve
 from eigenoptions.options.tuning import Exploration, tune_for_all
-from eigenoptions.samples import ColumnReport
+from eigenoptions.samples import ColumnReport, Transitions
+from eigenoptions.samples.features import compute_features
 from eigenoptions.samples.linear import LinearOptionSet
 from eigenoptions.samples.sampling import Samples
 from eigenoptions.vectors.from_vectors import act_on_cells
@@ -61,6 +67,85 @@ class Learned:
         if self.report is None:
             return features
         return features.read_columns(self.report.used, len(self.report.columns))
+
+    @property
+    def features(self) -> FeatureFunction:
+        """The trained features, of whole observations."""
+        trained: Any = self.spectrum.features
+        features: FeatureFunction = self.read_columns(trained)
+        return features
+
+    def tabulate(self, n_transitions: int) -> tuple[FeatureMatrix, Transitions]:
+        """Features of observations, and transitions between rows of them.
+
+        Parameters
+        ----------
+        n_transitions : int
+            Most transitions.
+        """
+        observations, numbered = self.data.thin_transitions(n_transitions)
+        features: Any = self.spectrum.features
+        return compute_features(features, observations), numbered
+
+    def solve_clusters(
+        self, n_actions: int, gamma: float, provenance: dict[str, Any]
+    ) -> LinearOptionSet:
+        """Find options on the table of clusters, as options that act on observations.
+
+        Parameters
+        ----------
+        n_actions : int
+            Number of actions.
+        gamma : float
+            Discount of the options' purposes.
+        provenance : dict
+            What the options record.
+        """
+        from eigenoptions.deep.clusters import find_clusters
+
+        clusters, functions, states = find_clusters(self.data, self.spectrum)
+        n_clusters = clusters.n_features
+        mdp = _make_table(self.data, states, n_clusters, n_actions)
+
+        means = _average(functions, states, mdp.n_states)
+        purposes = []
+        for purpose in self.purposes:
+            assert purpose.index is not None
+            assert purpose.sign is not None
+            potential = purpose.sign * means[:, purpose.index - 1]
+            purposes.append(replace(purpose, potential=potential))
+
+        about = {**provenance, **self.provenance, "learned": "table of clusters"}
+        options = solve(mdp, purposes, gamma, provenance=about)
+        exploration = tune_for_all(mdp, options)
+        return act_on_cells(options, self.read_columns(clusters), gamma, exploration)
+
+    def tune_on_clusters(self, options: LinearOptionSet, n_actions: int) -> Exploration:
+        """How random decisions should use options that were fitted to trained features.
+
+        They are looked at in the table of clusters: in each an option does what it does
+        at one of the observations there.
+
+        Parameters
+        ----------
+        options : LinearOptionSet
+            The options, which act on whole observations.
+        n_actions : int
+            Number of actions.
+        """
+        from eigenoptions.deep.clusters import find_clusters
+
+        clusters, _, members = find_clusters(self.data, self.spectrum)
+        n_clusters = clusters.n_features
+        mdp = _make_table(self.data, members, n_clusters, n_actions)
+
+        # What was learned has only the columns that are used.
+        trained: Any = self.spectrum.features
+        options = replace(options, features=trained)
+        states, rows = np.unique(members, return_index=True)
+        policy = np.full((len(options), mdp.n_states), TERMINATE)
+        policy[:, states] = options.actions(self.data.observations[rows])
+        return tune_for_all(mdp, OptionSet(mdp, policy))
 
 
 def learn_purposes(
@@ -137,71 +222,6 @@ def learn_purposes(
     elif report is not None:
         report.warn()
     return found
-
-
-def solve_clusters(
-    learned: Learned, n_actions: int, gamma: float, provenance: dict[str, Any]
-) -> LinearOptionSet:
-    """Find options on the table of clusters, as options that act on observations.
-
-    Parameters
-    ----------
-    learned : Learned
-        What was learned.
-    n_actions : int
-        Number of actions.
-    gamma : float
-        Discount of the options' purposes.
-    provenance : dict
-        What the options record.
-    """
-    from eigenoptions.deep.clusters import find_clusters
-
-    clusters, functions, states = find_clusters(learned.data, learned.spectrum)
-    n_clusters = clusters.n_features
-    mdp = _make_table(learned.data, states, n_clusters, n_actions)
-
-    means = _average(functions, states, mdp.n_states)
-    purposes = []
-    for purpose in learned.purposes:
-        assert purpose.index is not None
-        assert purpose.sign is not None
-        potential = purpose.sign * means[:, purpose.index - 1]
-        purposes.append(replace(purpose, potential=potential))
-
-    about = {**provenance, **learned.provenance, "learned": "table of clusters"}
-    options = solve(mdp, purposes, gamma, provenance=about)
-    exploration = tune_for_all(mdp, options)
-    return act_on_cells(options, learned.read_columns(clusters), gamma, exploration)
-
-
-def tune_on_clusters(
-    learned: Learned, options: LinearOptionSet, n_actions: int
-) -> Exploration:
-    """How random decisions should use options that were fitted to trained features.
-
-    They are looked at in the table of clusters: in each an option does what it does at
-    one of the observations there.
-
-    Parameters
-    ----------
-    learned : Learned
-        What was learned.
-    options : LinearOptionSet
-        The options, which act on the observations of ``learned.data``.
-    n_actions : int
-        Number of actions.
-    """
-    from eigenoptions.deep.clusters import find_clusters
-
-    clusters, _, members = find_clusters(learned.data, learned.spectrum)
-    n_clusters = clusters.n_features
-    mdp = _make_table(learned.data, members, n_clusters, n_actions)
-
-    states, rows = np.unique(members, return_index=True)
-    policy = np.full((len(options), mdp.n_states), TERMINATE)
-    policy[:, states] = options.actions(learned.data.observations[rows])
-    return tune_for_all(mdp, OptionSet(mdp, policy))
 
 
 def _make_table(

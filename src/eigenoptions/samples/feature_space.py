@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from eigenoptions._registry import sample_readers
 from eigenoptions._ties import COMPUTED_TOLERANCE
 from eigenoptions._types import (
     FeatureFunction,
@@ -33,14 +34,38 @@ from eigenoptions.samples.features import (
 from eigenoptions.samples.fitting import fit
 from eigenoptions.samples.incidence import incidence_spectrum, measure_changes
 from eigenoptions.samples.linear import LinearOptionSet
-from eigenoptions.samples.sampling import Samples
-from eigenoptions.vectors.from_vectors import has_vectors, tune_fitted, tune_on_places
-
-if TYPE_CHECKING:
-    from eigenoptions.deep.from_frames import Learned
+from eigenoptions.samples.sampling import Samples, has_vectors
+from eigenoptions.samples.tuning import tune_on_places
 
 # Settings of the fit, and what decides between ways to follow a purpose in features.
 FIT_SETTINGS = ("policy", "whiten", "per_cell", "iterations", "ridge", "stop", "parts")
+
+
+class LearnedPurposes(Protocol):
+    """What a room that trains features returns; `deep.from_frames` has the one."""
+
+    @property
+    def purposes(self) -> list[Purpose]:
+        """Coefficients of the trained features."""
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """What the options record of it."""
+
+    @property
+    def features(self) -> FeatureFunction:
+        """The trained features, of whole observations."""
+
+    def tabulate(self, n_transitions: int) -> tuple[FeatureMatrix, Transitions]:
+        """Features of observations, and transitions between rows of them."""
+
+    def solve_clusters(
+        self, n_actions: int, gamma: float, provenance: dict[str, Any]
+    ) -> LinearOptionSet:
+        """Options of the table of clusters, which act on observations."""
+
+    def tune_on_clusters(self, options: LinearOptionSet, n_actions: int) -> Exploration:
+        """How random decisions should use options that were fitted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,16 +135,14 @@ def _discover(samples: Samples, request: Request) -> LinearOptionSet:
         gamma = 0.9 if settings.is_trained else 0.99
     provenance = {"method": "eigen", "source": "samples", **samples.provenance}
 
-    learned = None
+    learned: LearnedPurposes | None = None
     if settings.is_trained:
-        # Imported here: other features need nothing of it.
-        from eigenoptions.deep.from_frames import learn_purposes, solve_clusters
-
+        learn_purposes = sample_readers.find("trained features")
         learned = learn_purposes(
             samples, request, settings.signs, settings.of_map, settings.report
         )
         if settings.policy == "clusters":
-            return solve_clusters(learned, samples.n_actions, gamma, provenance)
+            return learned.solve_clusters(samples.n_actions, gamma, provenance)
         found = _take_learned(learned)
     else:
         found = _find_purposes(samples, request, settings)
@@ -148,16 +171,12 @@ def _discover(samples: Samples, request: Request) -> LinearOptionSet:
 
     exploration: Exploration | None
     if learned is not None:
-        from eigenoptions.deep.from_frames import tune_on_clusters
-
         # Values on trained features are never exact: an option whose potential no
         # longer rises could run for ever.
         options = options.with_termination(patience=8)
-        # What was learned has only the columns that are used.
-        trained: Any = learned.spectrum.features
-        of_used_columns = replace(options, features=trained)
-        exploration = tune_on_clusters(learned, of_used_columns, samples.n_actions)
+        exploration = learned.tune_on_clusters(options, samples.n_actions)
     elif has_vectors(samples):
+        tune_fitted = sample_readers.find("fitted vectors")
         exploration = tune_fitted(options, samples, settings.report)
     else:
         exploration = tune_on_places(of_rows, found.numbered)
@@ -279,14 +298,12 @@ def _check_policy(policy: str | None, is_trained: bool) -> str:
     return check_choice("policy", policy, choices)
 
 
-def _take_learned(learned: Learned) -> _FeaturePurposes:
+def _take_learned(learned: LearnedPurposes) -> _FeaturePurposes:
     """Purposes of trained features, with the samples that options can be fitted to."""
-    features: Any = learned.spectrum.features
-    observations, numbered = learned.data.thin_transitions(20_000)
-    table = compute_features(features, observations)
+    table, numbered = learned.tabulate(20_000)
     return _FeaturePurposes(
         learned.purposes,
-        learned.read_columns(features),
+        learned.features,
         table,
         numbered,
         learned.provenance,

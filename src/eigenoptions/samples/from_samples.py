@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
+from eigenoptions._registry import sample_readers
 from eigenoptions._types import IndexArray
 from eigenoptions.discovery.method import NoOptionsError
 from eigenoptions.discovery.tables import (
@@ -25,8 +26,7 @@ from eigenoptions.options import OptionSet
 from eigenoptions.samples import Transitions
 from eigenoptions.samples.feature_space import FIT_SETTINGS, discover_features
 from eigenoptions.samples.linear import LinearOptionSet
-from eigenoptions.samples.sampling import Samples
-from eigenoptions.vectors.from_vectors import discover_cells, has_vectors
+from eigenoptions.samples.sampling import Samples, has_vectors
 
 
 def discover_samples(samples: Samples, request: Request) -> OptionSet | LinearOptionSet:
@@ -35,7 +35,9 @@ def discover_samples(samples: Samples, request: Request) -> OptionSet | LinearOp
         if samples.n_states is not None:
             return _discover_sampled_table(samples, request)
         if has_vectors(samples) and not _wants_features(request):
-            return discover_cells(samples, request)
+            discover_vectors = sample_readers.find("vectors")
+            options: LinearOptionSet = discover_vectors(samples, request)
+            return options
     if not request.method.has_features:
         raise ValueError(
             f"method {request.method.name!r} needs numbered states: use "

@@ -217,3 +217,15 @@ def find_sampled_space(space: Any) -> Any:
 def is_array_space(space: Any) -> bool:
     """Whether observations are numbers or arrays: Discrete, Box and the like."""
     return any(hasattr(space, attribute) for attribute in ("n", "low", "nvec"))
+
+
+def has_vectors(samples: Samples) -> bool:
+    """Whether observations are a few numbers each, and not bytes or images."""
+    obs = samples.transitions.obs
+    is_mapped = samples.features is not None
+    return (
+        not is_mapped
+        and obs.ndim == 2
+        and obs.dtype.kind in "iuf"
+        and (obs.dtype != np.uint8)
+    )

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._types import FloatArray, IndexArray
@@ -25,14 +24,15 @@ from eigenoptions.discovery.tables import (
     take_states,
 )
 from eigenoptions.mdp import MDP, graph
-from eigenoptions.options import TERMINATE, OptionSet
+from eigenoptions.options import OptionSet
 from eigenoptions.options.solver import compute_outcomes
-from eigenoptions.options.tuning import Exploration, tune_for_all
+from eigenoptions.options.tuning import Exploration
 from eigenoptions.samples import Transitions, check_columns
 from eigenoptions.samples.columns import ColumnReport
 from eigenoptions.samples.features import FeatureMap, flatten_observations
 from eigenoptions.samples.linear import LinearOptionSet
 from eigenoptions.samples.sampling import Samples
+from eigenoptions.samples.tuning import tune_at_examples, tune_on_cells
 from eigenoptions.vectors.cell_map import Cells
 from eigenoptions.vectors.grid import Grid
 from eigenoptions.vectors.sizes import number_cells
@@ -75,24 +75,6 @@ def discover_cells(samples: Samples, request: Request) -> LinearOptionSet:
     return act_on_cells(options, cells, gamma, tune_on_cells(options))
 
 
-def tune_on_cells(
-    options: OptionSet, horizon: int = 2_000, n_walks: int = 128
-) -> Exploration:
-    """How random decisions should use options of a table of cells.
-
-    Parameters
-    ----------
-    options : OptionSet
-        Options of the table.
-    horizon : int, default=2000
-        Length of the walks by which settings are compared. A table of cells is a rough
-        picture of the space: whether its very last cells are seen means little.
-    n_walks : int, default=128
-        Number of walks per setting.
-    """
-    return tune_for_all(options.mdp, options, n_walks=n_walks, horizon=horizon)
-
-
 def tune_fitted(
     options: LinearOptionSet, samples: Samples, report: ColumnReport | None = None
 ) -> Exploration:
@@ -115,61 +97,7 @@ def tune_fitted(
     cells, mdp = make_cells(samples, report)
     obs = np.concatenate([samples.transitions.obs, samples.transitions.next_obs])
     states, rows = np.unique(cells.find_states(obs), return_index=True)
-    return _tune_at_examples(mdp, states, options.actions(obs[rows]))
-
-
-def tune_on_places(
-    options: LinearOptionSet,
-    numbered: Transitions,
-    n_functions: int = 3,
-    max_places: int = 5_000,
-) -> Exploration | None:
-    """How random decisions should use options where observations are no vectors.
-
-    The potentials of the first options place observations on a map. Those at one place
-    are a state of a table.
-
-    Parameters
-    ----------
-    options : LinearOptionSet
-        The options, which act on numbers of observations. Both signs of a potential
-        follow each other.
-    numbered : Transitions
-        Transitions between numbered observations.
-    n_functions : int, default=3
-        Number of potentials.
-    max_places : int, default=5000
-        With more places, hardly any of them is visited twice, and None is returned.
-    """
-    n_observations = 1 + int(max(numbered.obs.max(), numbered.next_obs.max()))
-    potentials = options.potential(np.arange(n_observations))
-    places = potentials[: 2 * n_functions : 2].T.round(9)
-    distinct, rows, states = np.unique(
-        places, axis=0, return_index=True, return_inverse=True
-    )
-    n_places = len(distinct)
-    if n_places > max_places:
-        return None
-
-    # NumPy 2.0 returns a column here.
-    states = states.reshape(-1)
-    log = (
-        states[numbered.obs],
-        numbered.action,
-        states[numbered.next_obs],
-        numbered.terminated,
-    )
-    mdp = MDP.from_transitions(log, n_places, options.n_actions)
-    return _tune_at_examples(mdp, np.arange(n_places), options.actions(rows))
-
-
-def _tune_at_examples(
-    mdp: MDP, states: IndexArray, actions: NDArray[np.int64]
-) -> Exploration:
-    """The setting for options that do in some states what they do at an example."""
-    policy = np.full((len(actions), mdp.n_states), TERMINATE)
-    policy[:, states] = actions
-    return tune_on_cells(OptionSet(mdp, policy))
+    return tune_at_examples(mdp, states, options.actions(obs[rows]))
 
 
 def _warn_of_few_steps(n_steps: int, least: int = 100) -> None:
@@ -436,15 +364,3 @@ def borrow_steps(
         borrowers.append(needs_it[is_near])
         lenders.append(has_it[nearest[is_near]])
     return BorrowedSteps(point=np.concatenate(borrowers), step=np.concatenate(lenders))
-
-
-def has_vectors(samples: Samples) -> bool:
-    """Whether observations are a few numbers each, and not bytes or images."""
-    obs = samples.transitions.obs
-    is_mapped = samples.features is not None
-    return (
-        not is_mapped
-        and obs.ndim == 2
-        and obs.dtype.kind in "iuf"
-        and (obs.dtype != np.uint8)
-    )

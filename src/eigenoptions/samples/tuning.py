@@ -1,0 +1,85 @@
+"""How random decisions should use options of samples: tuned on a table of places."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenoptions._types import IndexArray
+from eigenoptions.mdp import MDP
+from eigenoptions.options import TERMINATE, OptionSet
+from eigenoptions.options.tuning import Exploration, tune_for_all
+from eigenoptions.samples.linear import LinearOptionSet
+from eigenoptions.samples.transitions import Transitions
+
+
+def tune_on_cells(
+    options: OptionSet, horizon: int = 2_000, n_walks: int = 128
+) -> Exploration:
+    """How random decisions should use options of a table of cells.
+
+    Parameters
+    ----------
+    options : OptionSet
+        Options of the table.
+    horizon : int, default=2000
+        Length of the walks by which settings are compared. A table of cells is a rough
+        picture of the space: whether its very last cells are seen means little.
+    n_walks : int, default=128
+        Number of walks per setting.
+    """
+    return tune_for_all(options.mdp, options, n_walks=n_walks, horizon=horizon)
+
+
+def tune_on_places(
+    options: LinearOptionSet,
+    numbered: Transitions,
+    n_functions: int = 3,
+    max_places: int = 5_000,
+) -> Exploration | None:
+    """How random decisions should use options where observations are no vectors.
+
+    The potentials of the first options place observations on a map. Those at one place
+    are a state of a table.
+
+    Parameters
+    ----------
+    options : LinearOptionSet
+        The options, which act on numbers of observations. Both signs of a potential
+        follow each other.
+    numbered : Transitions
+        Transitions between numbered observations.
+    n_functions : int, default=3
+        Number of potentials.
+    max_places : int, default=5000
+        With more places, hardly any of them is visited twice, and None is returned.
+    """
+    n_observations = 1 + int(max(numbered.obs.max(), numbered.next_obs.max()))
+    potentials = options.potential(np.arange(n_observations))
+    places = potentials[: 2 * n_functions : 2].T.round(9)
+    distinct, rows, states = np.unique(
+        places, axis=0, return_index=True, return_inverse=True
+    )
+    n_places = len(distinct)
+    if n_places > max_places:
+        return None
+
+    # NumPy 2.0 returns a column here.
+    states = states.reshape(-1)
+    log = (
+        states[numbered.obs],
+        numbered.action,
+        states[numbered.next_obs],
+        numbered.terminated,
+    )
+    mdp = MDP.from_transitions(log, n_places, options.n_actions)
+    return tune_at_examples(mdp, np.arange(n_places), options.actions(rows))
+
+
+def tune_at_examples(
+    mdp: MDP, states: IndexArray, actions: NDArray[np.int64]
+) -> Exploration:
+    """The setting for options that do in some states what they do at an example."""
+    policy = np.full((len(actions), mdp.n_states), TERMINATE)
+    policy[:, states] = actions
+    return tune_on_cells(OptionSet(mdp, policy))
