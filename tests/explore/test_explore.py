@@ -396,7 +396,7 @@ def test_what_is_known_is_not_swept_again(monkeypatch: pytest.MonkeyPatch) -> No
     while table.choose_action(0, rng) is not None:
         pass
     with monkeypatch.context() as patch:
-        patch.setattr(GrowingTable, "sweep_values", interrupt)
+        patch.setattr(GrowingTable, "sweep_values", refuse)
         assert table.choose_action(1, rng) is None
         assert not table.is_any_worth_trying(0)
     # A new state is worth a try.
@@ -404,8 +404,8 @@ def test_what_is_known_is_not_swept_again(monkeypatch: pytest.MonkeyPatch) -> No
     assert table.is_any_worth_trying(0)
 
 
-def interrupt(*args: Any, **settings: Any) -> Any:
-    raise KeyboardInterrupt
+def refuse(*args: Any, **settings: Any) -> Any:
+    raise AssertionError("nobody should ask")
 
 
 def test_the_target_of_sweeps_is_a_try_that_the_option_leads_to() -> None:
