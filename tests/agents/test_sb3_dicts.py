@@ -83,7 +83,7 @@ def make_env(
 ) -> gym.Env[Any, Any]:
     """A corridor with options; `place` says where `FlattenObservation` stands."""
     env: gym.Env[Any, Any] = Corridor(kind)
-    options = eo.discover(env, 2, key="observation")
+    options = eo.discover(env, 2)
     if place == "inside":
         env = FlattenObservation(env)
     settings = {"gamma": 0.9, "option_chance": 0.1, "record_steps": record_steps}
@@ -135,6 +135,20 @@ def test_dqn_learns_from_dicts(kind: type[DQN], record_steps: bool) -> None:
     check_steps_follow_the_corridor(agent.replay_buffer)
     mean_return, _ = evaluate_policy(agent, env, 1, warn=False)
     assert mean_return > 0
+
+
+@pytest.mark.parametrize("kind", ["dict", "tuple"])
+def test_options_recognise_what_was_flattened(kind: str) -> None:
+    env = make_env(kind, "inside")
+    plain = make_env(kind)
+    env.reset(seed=0)
+    plain.reset(seed=0)
+    for action in (1, 1, 2, 0, 3, 1):
+        *_, info = env.step(action)
+        *_, expected = plain.step(action)
+        assert info["option"] == expected["option"]
+        assert info["duration"] == expected["duration"]
+        np.testing.assert_array_equal(info["action_mask"], expected["action_mask"])
 
 
 @pytest.mark.parametrize("record_steps", [False, True])
@@ -225,6 +239,26 @@ def test_replay_of_dicts_is_filled() -> None:
     next_cells = buffer.next_observations["cell"][: buffer.size()].ravel()
     rewards = buffer.rewards[: buffer.size()].ravel()
     np.testing.assert_array_equal(rewards > 0, next_cells == N_CELLS - 1)
+
+
+@pytest.mark.parametrize("kind", ["dict", "tuple"])
+def test_stochastic_environments_are_explored_by_their_observations(kind: str) -> None:
+    env = Corridor(kind, slip_probability=0.2)
+    options = eo.discover(env, 2)
+    assert options.n_states == N_CELLS
+    assert options.provenance["source"] == "explored"
+
+    # Followed by its own observations, an option reaches the end that it leads to.
+    obs, _ = env.reset(seed=0)
+    first = options[0]
+    while first.act(obs) >= 0:
+        action = first.act(obs)
+        obs, *_ = env.step(action)
+    wrapped = eo.OptionsWrapper(env, options)
+    wrapped.reset(seed=0)
+    *_, info = wrapped.step(2)
+    assert info["action_mask"][2] == 0
+    np.testing.assert_array_equal(options.choices(obs), [o.act(obs) for o in options])
 
 
 @pytest.mark.parametrize("kind", [OptionsDQN, PPO])

@@ -213,6 +213,38 @@ def test_masks_of_options_that_act_on_observations() -> None:
     np.testing.assert_array_equal(masks, found.transitions.next_obs < 2)
 
 
+def test_masks_of_options_whose_action_is_the_first() -> None:
+    class Up:
+        def act(self, obs: int) -> int:
+            return 0 if obs < 2 else eo.TERMINATE
+
+    env = MazeEnv("S...G")
+    found = eo.explore(env, 50, until="known")
+    buffer = make_filled(OptionsWrapper(env, [Up()]), found, OptionsDQN).replay_buffer
+    masks = buffer.masks[: found.n_steps, 0, 4]
+    np.testing.assert_array_equal(masks, found.transitions.next_obs < 2)
+
+
+def test_masks_of_options_on_numbered_states() -> None:
+    env = MazeEnv("S...G")
+    found = eo.explore(env, 50, until="known")
+    options = eo.discover(eo.maze("S...G"), n_options=2)
+    wrapped = OptionsWrapper(env, options)
+    buffer = make_filled(wrapped, found, OptionsDQN).replay_buffer
+    expected = options.initiation.T[found.transitions.next_obs]
+    np.testing.assert_array_equal(buffer.masks[: found.n_steps, 0, 4:], expected)
+
+
+@pytest.mark.parametrize("cells_per_key", [1, 20])
+def test_a_key_coarser_than_the_view_is_noticed(
+    cells_per_key: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    env = MazeEnv("S" + "." * 60)
+    found = eo.explore(env, 200, key=lambda _, obs: int(obs) // cells_per_key)
+    make_filled(env, found, DQN)
+    assert ("your key" in caplog.text) == (cells_per_key > 1)
+
+
 def test_masks_where_the_user_numbers_the_states() -> None:
     env = MazeEnv("S...G")
     found = eo.explore(env, 50, until="known")

@@ -15,7 +15,7 @@ import numpy as np
 from eigenoptions._types import Progress, Randomness
 from eigenoptions._validation import check_int
 from eigenoptions.discovery.tables import Request
-from eigenoptions.envs.families import Key
+from eigenoptions.envs.families import Key, find_family
 from eigenoptions.envs.finite import SearchResult, mdp_from_table, try_search
 from eigenoptions.envs.fixed_seed import choose_seed
 from eigenoptions.envs.sources import (
@@ -98,8 +98,8 @@ def read_source(source: Any, request: Request) -> ReadSource:
             source, request.progress, seed=request.seed, rng=request.rng
         )
         if table is not None:
-            mdp, kind = table
-            return ReadSource(mdp, kind, request, is_environment=True)
+            data, kind = table
+            return ReadSource(data, kind, request, is_environment=True)
     if request.seed is not None:
         raise NoLayoutError(
             "seed= is that of a layout, but samples begin in many: leave it out (rng= "
@@ -160,10 +160,10 @@ def explore_source(source: Any, key: str | Key, request: Request) -> ReadSource:
 
 def explore_key(
     env: Explorable,
-    key: str | Key,
+    key: str | Key | None,
     *,
     seed: int | None,
-    rng: Randomness,
+    rng: Randomness | None,
     steps: int = 20_000,
     progress: Progress | None = None,
     check_every: int = 100,
@@ -174,8 +174,8 @@ def explore_key(
     ----------
     env : str, gymnasium.Env, callable or MDP
         The environment.
-    key : str or callable
-        How its states are recognised.
+    key : str, callable or None
+        How its states are recognised; None: as its family does.
     seed, rng
         As in `explore`.
     steps : int, default=20000
@@ -283,13 +283,13 @@ def read_environment(
     max_states: int = 20_000,
     seed: int | None = None,
     rng: Randomness | None = None,
-) -> tuple[MDP, str] | None:
+) -> tuple[MDP | Found, str] | None:
     """The MDP of a finite environment; None for an environment to be sampled.
 
     To be sampled is one with continuous observations, one that cannot be copied or is
-    not repeatable, and one that has too many states. Of one with too many states whose
-    observations are not arrays, which cannot be sampled, the part is taken that
-    `explore` finds in `max_states` steps.
+    not repeatable, and one that has too many states. Observations that are not arrays
+    (Dict, Tuple) cannot be sampled: then the part is taken that `explore` finds in
+    `max_states` steps.
 
     Parameters
     ----------
@@ -304,9 +304,9 @@ def read_environment(
 
     Returns
     -------
-    (MDP, str) or None
-        The table, and whether it is the environment's own ("table") or the result of a
-        search ("explored").
+    (MDP or Found, str) or None
+        The table, or what was explored, and whether it is the environment's own
+        ("table") or the result of a search or of exploring ("explored").
     """
     if hasattr(source, "single_observation_space"):
         return None
@@ -316,13 +316,15 @@ def read_environment(
         name = env_name(env)
         seed = choose_seed(env, seed)
         mdp = mdp_from_table(env)
-        if mdp is not None:
-            kind = "table"
-        else:
-            kind = "explored"
-            mdp = _search_states(env, n_actions, name, progress, max_states, seed, rng)
+        kind = "table"
         if mdp is None:
-            return None
+            kind = "explored"
+            searched = _search_states(
+                env, n_actions, name, progress, max_states, seed, rng
+            )
+            if not isinstance(searched, MDP):
+                return None if searched is None else (searched, kind)
+            mdp = searched
 
         layout = ""
         if (mdp.recognition or {}).get("layout"):
@@ -345,8 +347,8 @@ def _search_states(
     max_states: int,
     seed: int,
     rng: Randomness | None,
-) -> MDP | None:
-    """The MDP of a search, or the part that was found; None if it is to be sampled."""
+) -> MDP | Found | None:
+    """The MDP of a search, or what was explored; None if it is to be sampled."""
     space = find_sampled_space(env.observation_space)
     if getattr(space.dtype, "kind", "") == "f":
         problem = ValueError("observations are continuous")
@@ -366,8 +368,18 @@ def _search_states(
             searched.problem,
         )
         return None
-    if not searched.is_too_large:
+    if find_family(env).find_obstacle(env) is not None:
+        # No two observations are equal, so exploring shows no states.
         raise searched.problem
+    if not searched.is_too_large:
+        logger.info(
+            "%s is explored, since it has no table and cannot be searched: %s",
+            name,
+            searched.problem,
+        )
+        return explore_key(
+            env, None, seed=seed, rng=rng, steps=max_states, progress=progress
+        )
 
     # There are too many states. Take the part that `explore` finds in as many steps.
     n_steps = max_states

@@ -198,8 +198,9 @@ def search_env(
     obstacle = family.find_obstacle(env)
     if obstacle is not None:
         raise ValueError(
-            f"{name} has no transition table and {obstacle}: discover({name!r}) "
-            "samples it, or give a function key(env, obs) to a hashable state"
+            f"{name} has no transition table and {obstacle}: "
+            f"discover({family.suggest_sampled(env)}) samples it, or give a function "
+            "key(env, obs) to a hashable state"
         )
 
     mdp = search_states(

@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import gymnasium as gym
+from gymnasium.spaces.utils import unflatten
+from gymnasium.wrappers import FlattenObservation
 
 from eigenoptions._types import ActsOnObservations
 from eigenoptions._validation import check_state
@@ -157,6 +159,8 @@ class StateReader:
         else:
             key = self._recogniser.follow(env, obs, action)
         number = self._numbers.get(key, -1)
+        if number < 0 and self.recognition["by"] == "observation":
+            number = self._find_flattened(env, obs)
         if number < 0 and not self._is_partial:
             raise ValueError(
                 f"{env_name(env)} is in a state that these options do not know "
@@ -165,6 +169,20 @@ class StateReader:
         if number < 0:
             self._warn_of_unseen_state(env)
         return number
+
+    def _find_flattened(self, env: gym.Env[Any, Any], obs: Any) -> int:
+        """Return the number of a state that `FlattenObservation` flattened, or -1."""
+        layer = env
+        while isinstance(layer, gym.Wrapper):
+            if isinstance(layer, FlattenObservation):
+                original = unflatten(layer.env.observation_space, obs)
+                key = self._recogniser.begin(env, original)
+                return self._numbers.get(key, -1)
+            if isinstance(layer, gym.ObservationWrapper):
+                # It changes what was flattened.
+                break
+            layer = layer.env
+        return -1
 
     def _warn_of_unseen_state(self, env: gym.Env[Any, Any]) -> None:
         """Say once that options are not available in states that were never seen."""
@@ -186,7 +204,7 @@ class StateReader:
         return (
             f"make every episode that of seed {seed}, "
             f"OptionsWrapper(eo.envs.FixedSeed(env, {seed}), ...), or discover options "
-            "on this environment"
+            "on this environment with its wrappers"
         )
 
     def check_move(self, before: int, after: int, action: int | None = None) -> None:

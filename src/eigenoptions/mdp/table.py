@@ -31,6 +31,7 @@ from eigenoptions._validation import (
     show_value,
     suggest_name,
 )
+from eigenoptions.mdp.keys import make_hashable
 from eigenoptions.mdp.spaces import count_states, read_spaces
 
 
@@ -325,13 +326,14 @@ class MDP(Record):
         except (TypeError, ValueError):
             return None
 
-    def find_state(self, state: Hashable) -> int:
+    def find_state(self, state: Any) -> int:
         """The number of a state that is given by its number or its name.
 
         Parameters
         ----------
-        state : int or hashable
-            A number in ``0..S-1``, or an entry of `states`.
+        state : int, hashable or observation
+            A number in ``0..S-1``, an entry of `states`, or the observation (a dict, a
+            tuple or an array) that became one of them.
 
         Examples
         --------
@@ -339,6 +341,8 @@ class MDP(Record):
         >>> rooms.find_state("room")
         1
         """
+        if isinstance(state, dict | tuple | np.ndarray):
+            state = make_hashable(state)
         is_integer = isinstance(state, int | np.integer)
         # Keys of an environment may be integers, too: there, integers are numbers.
         is_key = is_integer and self.recognition is not None

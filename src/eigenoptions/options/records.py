@@ -397,8 +397,12 @@ class Option(Record, OptionFields, TablePolicy):
         return float(lengths.sum() / n_starts)
 
     def act(self, state: Any) -> int:
-        """Return the action in a state, given by number or name, or TERMINATE."""
-        if isinstance(state, str | tuple):
+        """Return the action in a state, or TERMINATE.
+
+        A state is given by its number, its name, or the observation (a dict, a tuple or
+        an array) by which it was discovered.
+        """
+        if isinstance(state, str | tuple | dict | np.ndarray):
             state = self.mdp.find_state(state)
         return int(self.policy[check_state(state, len(self.policy))])
 
@@ -500,9 +504,9 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
     def choices(self, state: Any) -> IntegerArray:
         """Return the action ``(n,)`` of every option in a state, or TERMINATE.
 
-        The state is given by its number or its name.
+        The state is given as to `Option.act`.
         """
-        if isinstance(state, str | tuple):
+        if isinstance(state, str | tuple | dict | np.ndarray):
             state = self.mdp.find_state(state)
         return self.policy[:, check_state(state, self.n_states)]
 

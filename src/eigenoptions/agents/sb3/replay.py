@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from math import ceil
 from typing import Any
@@ -21,6 +22,8 @@ from eigenoptions.agents.sb3.observations import (
 from eigenoptions.envs import OptionsWrapper
 from eigenoptions.explore.found import Found
 from eigenoptions.options import OptionSet
+
+logger = logging.getLogger("eigenoptions")
 
 
 def fill_replay(agent: BaseAlgorithm, found: Found) -> int:
@@ -69,6 +72,7 @@ def fill_replay(agent: BaseAlgorithm, found: Found) -> int:
         )
     check_same_task(agent, found)
     check_discounts(agent)
+    _warn_of_coarse_key(found)
     buffer: Any = agent.replay_buffer
     if buffer.optimize_memory_usage:
         raise ValueError(
@@ -109,6 +113,21 @@ def fill_replay(agent: BaseAlgorithm, found: Found) -> int:
             infos,
         )
     return found.n_steps
+
+
+def _warn_of_coarse_key(found: Found) -> None:
+    """Warn where most steps would not change what the agent sees."""
+    if isinstance(found.about.by, str):
+        return
+    share = float((found.numbers.obs == found.numbers.next_obs).mean())
+    if share > 0.5:
+        logger.warning(
+            "%s: %.0f%% of the steps stay in one state of your key, and are stored "
+            "with equal observations before and after; if the agent sees more than "
+            "your key, explore with a finer one",
+            found.about.name,
+            100 * share,
+        )
 
 
 def _find_truncated(
