@@ -368,8 +368,10 @@ def _search_states(
             searched.problem,
         )
         return None
-    if find_family(env).find_obstacle(env) is not None:
-        # No two observations are equal, so exploring shows no states.
+    family = find_family(env)
+    repeats = family.by == "observation" and family.find_obstacle(env) is None
+    if not searched.is_too_large and not repeats:
+        # A search of the inside has its own remedies, and floats do not repeat.
         raise searched.problem
     if not searched.is_too_large:
         logger.info(
