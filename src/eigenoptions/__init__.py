@@ -41,8 +41,12 @@ if TYPE_CHECKING:
     from eigenoptions.explore import Exploring as Exploring
     from eigenoptions.explore import ExploringVector as ExploringVector
     from eigenoptions.explore import Found as Found
+    from eigenoptions.explore import MapWrapper as MapWrapper
+    from eigenoptions.explore import Rules as Rules
+    from eigenoptions.explore import draw_until_won as draw_until_won
     from eigenoptions.explore import explore as explore
     from eigenoptions.explore import load_found as load_found
+    from eigenoptions.explore import load_rules as load_rules
     from eigenoptions.learning import LearningRecord as LearningRecord
     from eigenoptions.learning import q_learning as q_learning
     from eigenoptions.mdp import MDP as MDP
@@ -84,6 +88,7 @@ _NAMES = {
     "explore.loading": "load_found",
     "explore.wrappers": "Exploring ExploringVector",
     "explore.found": "Found",
+    "explore.layouts": "MapWrapper Rules load_rules draw_until_won",
     "samples.incidence": "incidence feature_spectrum",
     "samples.linear": "LinearOptionSet",
     "evaluation": (

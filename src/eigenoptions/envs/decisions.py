@@ -155,6 +155,7 @@ class DecisionMaker:
         option_chance: float | str | None,
         stop_chance: float,
         directions: ArrayLike | None = None,
+        primitives: bool = True,
     ) -> None:
         """Check and keep the settings, which are those of `OptionsWrapper`."""
         options = gather_options(options)
@@ -163,14 +164,18 @@ class DecisionMaker:
         n_directions = None
         if self._directions is not None:
             n_directions = len(self._directions)
-            if option_chance == "auto" and n_directions == 0:
-                # There is nothing else to sample.
-                option_chance = None
+        if option_chance == "auto" and (n_directions == 0 or not primitives):
+            # There is nothing else to sample.
+            option_chance = None
         self.gamma = check_float("gamma", gamma, above=0, maximum=1)
         self.max_duration = check_int("max_duration", max_duration)
         self.n_primitive = check_spaces(
             env, options, mapped=state is not None, n_directions=n_directions
         )
+        # What takes the place of an option that is not available.
+        self._n_drawn = self.n_primitive
+        if not primitives:
+            self.n_primitive = 0
         self.options = options
         self.state = state
 
@@ -216,6 +221,9 @@ class DecisionMaker:
             return Decision(choice, action=self._find_primitive(choice))
 
         policy = self._policies[option]
+        if hasattr(policy, "begin"):
+            # It chooses its goal now, and keeps it until it ends.
+            policy = policy.begin(option_input)
         execution = RunningOption(policy, self._rng, self.stop_chance)
         action = self._act(execution, option_input, option_action)
         if is_end(action):
@@ -230,8 +238,8 @@ class DecisionMaker:
 
     def _draw_primitive(self) -> Any:
         """A random primitive action, in place of an option that is not available."""
-        if self.n_primitive > 0:
-            return self._find_primitive(int(self._rng.integers(self.n_primitive)))
+        if self._n_drawn > 0:
+            return self._find_primitive(int(self._rng.integers(self._n_drawn)))
         space = self._vectors
         drawn = self._rng.uniform(space.low, space.high)
         return drawn.astype(space.dtype)

@@ -99,6 +99,12 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
                 "options that look ahead act in one environment: use OptionsWrapper, "
                 "or fit them"
             )
+        members = options if isinstance(options, Sequence) else []
+        if any(hasattr(member, "begin") for member in members):
+            raise ValueError(
+                "options that keep a goal belong to one environment: use "
+                "OptionsWrapper in each, and an agent's vector environment around them"
+            )
         self._set_options(
             env,
             options,

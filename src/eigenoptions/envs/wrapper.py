@@ -87,7 +87,8 @@ class OptionsWrapper(
         steps, and so does `Exploring`, from which primitive actions are then sampled.
     options : OptionSet, LinearOptionSet, Option or sequence
         The options, or a single one, such as ``found.option()`` of `explore`; also a
-        list of objects whose ``act(obs)`` returns an action or TERMINATE (-1).
+        list of objects whose ``act(obs)`` returns an action or TERMINATE (-1). Those
+        with ``begin(obs)`` choose a goal when they begin: it returns what then acts.
     gamma : float, default=0.99
         Discount per primitive step, in (0, 1].
     mode : str, default="call-and-return"
@@ -125,6 +126,8 @@ class OptionsWrapper(
         actions. None: the options are the only choices, and where one is not available
         a random vector takes its place. ``planner.places(n)`` of a `Planner` gives
         options that act by vectors.
+    primitives : bool, default=True
+        Whether primitive actions are choices, too. False: options are the only ones.
 
     Notes
     -----
@@ -164,6 +167,7 @@ class OptionsWrapper(
         stop_chance: float = 0.0,
         record_steps: bool = False,
         directions: ArrayLike | None = None,
+        primitives: bool = True,
     ) -> None:
         # Gymnasium rebuilds the wrapper from these.
         RecordConstructorArgs.__init__(
@@ -179,6 +183,7 @@ class OptionsWrapper(
             stop_chance=stop_chance,
             record_steps=record_steps,
             directions=directions,
+            primitives=primitives,
         )
         gym.Wrapper.__init__(self, env)
         self._set_options(
@@ -191,6 +196,7 @@ class OptionsWrapper(
             option_chance,
             stop_chance,
             directions,
+            primitives,
         )
         options = self.options
         self.mode = check_choice("mode", mode, ("call-and-return", "step"))

@@ -8,6 +8,12 @@ from __future__ import annotations
 
 from eigenoptions.explore.explorer import Explorer, explore
 from eigenoptions.explore.found import Found
+from eigenoptions.explore.layouts import (
+    MapWrapper,
+    Rules,
+    draw_until_won,
+    load_rules,
+)
 from eigenoptions.explore.loading import load_found
 from eigenoptions.explore.wrappers import Exploring, ExploringVector
 
@@ -18,4 +24,8 @@ __all__ = [
     "ExploringVector",
     "Found",
     "load_found",
+    "MapWrapper",
+    "Rules",
+    "load_rules",
+    "draw_until_won",
 ]

@@ -10,6 +10,7 @@ import gymnasium as gym
 
 from eigenoptions._registry import Registry
 from eigenoptions._types import IndexArray
+from eigenoptions.envs.families.windows import Surroundings
 from eigenoptions.options.lookahead import Restore, Save
 
 # From the unwrapped environment and its observation to what identifies the state.
@@ -61,6 +62,10 @@ def _suggest_env(env: gym.Env[Any, Any]) -> str:
     return "env"
 
 
+def _find_no_window(env: gym.Env[Any, Any]) -> None:
+    """Observations are no windows on a grid, as far as is known."""
+
+
 @dataclass(frozen=True)
 class Family:
     """How states of one family of environments are identified, saved and restored.
@@ -99,6 +104,9 @@ class Family:
     trackers : mapping, default={}
         Coarser keys of the family, by the names that users give: functions that make a
         `Recogniser`, which reads observations and actions, and not the environment.
+    find_surroundings : callable, default=no window
+        From an environment to how its observations are windows on a grid; None where
+        they are not.
     """
 
     name: str | None
@@ -114,6 +122,9 @@ class Family:
     prepare_search: Callable[[gym.Env[Any, Any]], gym.Env[Any, Any]] = _search_as_it_is
     suggest_sampled: Callable[[gym.Env[Any, Any]], str] = _suggest_env
     trackers: Mapping[str, Callable[[], Recogniser]] = field(default_factory=dict)
+    find_surroundings: Callable[[gym.Env[Any, Any]], Surroundings | None] = (
+        _find_no_window
+    )
 
     @property
     def by(self) -> str | Key:

@@ -15,6 +15,7 @@ import numpy as np
 
 from eigenoptions._types import IndexArray
 from eigenoptions.envs.families.family import Family, Places, families
+from eigenoptions.envs.families.windows import Names, Surroundings, Task
 from eigenoptions.envs.poses import PoseTracker
 from eigenoptions.envs.sources import PASSIVE_WRAPPERS
 from eigenoptions.options.lookahead import copy_env
@@ -219,6 +220,83 @@ def _read_memory(instruction: Any) -> dict[str, Any]:
     return {name: value for name, value in vars(instruction).items() if name in _MEMORY}
 
 
+_NAMES = Names(
+    actions=("left", "right", "forward", "pick up", "drop", "toggle", "done"),
+    channels=("kind", "colour", "state"),
+    values=(
+        dict(
+            enumerate(
+                (
+                    "unseen",
+                    "empty",
+                    "wall",
+                    "floor",
+                    "door",
+                    "key",
+                    "ball",
+                    "box",
+                    "goal",
+                    "lava",
+                    "agent",
+                )
+            )
+        ),
+        dict(enumerate(("red", "green", "blue", "purple", "yellow", "grey"))),
+        dict(enumerate(("open", "closed", "locked"))),
+    ),
+)
+_UNSEEN = 0
+
+
+def _find_surroundings(env: gym.Env[Any, Any]) -> Surroundings | None:
+    """Return how the agent's view is a window; None where wrappers changed it."""
+    size = getattr(env.unwrapped, "agent_view_size", 0)
+    space = env.observation_space
+    if isinstance(space, gym.spaces.Dict):
+        size = getattr(_find_view_wrapper(env), "agent_view_size", size)
+        space = space.spaces.get("image", space)
+    if space.shape != (size, size, 3):
+        return None
+    return Surroundings(_read_window, (size - 1, size // 2), _NAMES, _read_mission)
+
+
+def _find_view_wrapper(env: Any) -> Any:
+    """Return the outermost layer that says how large the view is."""
+    while not hasattr(env, "agent_view_size") and hasattr(env, "env"):
+        env = env.env
+    return env
+
+
+def _read_window(obs: Any) -> tuple[Any, Any]:
+    """Return the view with the agent at the bottom, and what it carries.
+
+    MiniGrid's image has the columns first, and shows what is carried in the agent's
+    own cell, so that what lies there is not seen.
+    """
+    image = obs["image"] if isinstance(obs, dict) else obs
+    window = np.asarray(image).swapaxes(0, 1).astype(np.int64)
+    size = len(window)
+    hand = tuple(window[-1, size // 2].tolist())
+    window[window[..., 0] == _UNSEEN] = -1
+    window[-1, size // 2] = -1
+    return window, hand
+
+
+def _read_mission(obs: Any) -> Task:
+    """Read a mission about one thing as its verb and that thing; others as text."""
+    if not isinstance(obs, dict):
+        return Task()
+    mission = str(obs.get("mission", ""))
+    words = mission.split()
+    codes = [_NAMES.find_code(word, n_channels=3) for word in words]
+    things = [code for code in codes if code is not None and code[0] >= 0]
+    if len(things) != 1:
+        return Task(mission)
+    named = np.array([code for code in codes if code is not None]).max(axis=0)
+    verb = " ".join(w for w, code in zip(words, codes, strict=True) if code is None)
+    return Task(verb, tuple(named.tolist()))
+
+
 MINIGRID = Family(
     name="minigrid",
     matches=_is_minigrid,
@@ -231,5 +309,6 @@ MINIGRID = Family(
     prepare_search=_leave_out_observations,
     suggest_sampled=_suggest_sampled,
     trackers={"pose": PoseTracker},
+    find_surroundings=_find_surroundings,
 )
 families.add("minigrid", MINIGRID)
