@@ -166,7 +166,13 @@ def measure_share(
     visits = _Visits(make_rooms(text))
     env: Any = visits
     if options is not None:
-        env = eo.OptionsWrapper(visits, options)
+        # A random walk also stops options by chance.
+        env = eo.OptionsWrapper(
+            visits,
+            options,
+            option_chance=options.exploration.option_chance,
+            stop_chance=options.exploration.stop_chance,
+        )
     env.reset(seed=seed)
     env.action_space.seed(seed)
     longest = 0

@@ -161,7 +161,14 @@ def measure_task(
         lengths = [len(path) - 1 for of_option in paths for path in of_option]
         seen = []
         for s in seeds:
-            env = eo.OptionsWrapper(make_env(False), options, record_steps=True)
+            # A random walk also stops options by chance.
+            env = eo.OptionsWrapper(
+                make_env(False),
+                options,
+                option_chance=options.exploration.option_chance,
+                stop_chance=options.exploration.stop_chance,
+                record_steps=True,
+            )
             seen.append(count_cells(env, columns, size, s, steps))
         yield {
             "task": name,
