@@ -23,6 +23,7 @@ from eigenoptions._registry import (
     feature_maps,
     option_files,
     sample_readers,
+    source_readers,
 )
 
 if TYPE_CHECKING:
@@ -148,6 +149,18 @@ sys.modules[__name__].__class__ = _Root
 discovery_methods.announce_folder("eigenoptions.discovery.methods")
 environment_checks.announce("dynamics", "eigenoptions.envs:check_dynamics")
 data_readers.announce("transitions", "eigenoptions.samples:Transitions")
+source_readers.announce(
+    "eigenoptions.explore.found.Found", "eigenoptions.explore.from_found:read_found"
+)
+source_readers.announce("key", "eigenoptions.explore.from_key:explore_source")
+source_readers.announce("explored part", "eigenoptions.explore.explorer:explore")
+source_readers.announce(
+    "explored environment", "eigenoptions.explore.from_key:explore_key"
+)
+source_readers.announce("data", "eigenoptions.samples.reading:read_data")
+source_readers.announce(
+    "sampled environment", "eigenoptions.samples.reading:sample_source"
+)
 sample_readers.announce("vectors", "eigenoptions.vectors.from_vectors:discover_cells")
 sample_readers.announce(
     "fitted vectors", "eigenoptions.vectors.from_vectors:tune_fitted"

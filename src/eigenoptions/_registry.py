@@ -71,6 +71,17 @@ class Registry(Generic[T]):
             self._entries[name] = getattr(import_module(module), attribute)
         return self._entries[name]
 
+    def find_for(self, value: object) -> T | None:
+        """The entry that was announced under the name of the class of a value, if any.
+
+        Names stand for classes whose modules need not be loaded.
+        """
+        for base in type(value).__mro__:
+            name = f"{base.__module__}.{base.__qualname__}"
+            if name in self._locations:
+                return self.find(name)
+        return None
+
     def _import_folders(self) -> None:
         while self._folders:
             package = import_module(self._folders.pop())
@@ -83,6 +94,10 @@ feature_maps: Registry[Any] = Registry("features")
 
 # Readers of recorded data, from which a table counts its transitions.
 data_readers: Registry[Any] = Registry("reader of data")
+
+# Functions (source, request) that read a source of `discover` for it. Under the name of
+# a class stands the reader of its objects; "key" takes a key, too.
+source_readers: Registry[Any] = Registry("reader of sources")
 
 # What makes options of samples in upper rooms: of vectors, of options that were fitted
 # to them, of trained features.

@@ -17,8 +17,8 @@ from gymnasium.spaces import MultiDiscrete
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 import eigenoptions as eo
-from eigenoptions.discovery.sources import explore_key
 from eigenoptions.envs import FixedSeed, MazeEnv
+from eigenoptions.explore.from_key import explore_key
 from tests.tables import make_options
 
 FOUR_ROOMS = "minigrid:MiniGrid-FourRooms-v0"

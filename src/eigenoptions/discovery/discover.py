@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from eigenoptions._notes import show_note
 from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
+from eigenoptions._registry import source_readers
 from eigenoptions._types import Randomness
 from eigenoptions._validation import check_int
 from eigenoptions.discovery.method import get_method
@@ -157,35 +158,17 @@ def discover(
         return discover_table(source, request, {"source": "table"})
 
     # Imported here: environments take a tenth of a second, and an MDP needs none.
-    from eigenoptions.discovery.sources import (
-        explore_source,
-        follow_fixed_seed,
-        read_source,
-    )
-    from eigenoptions.explore.from_found import discover_found
-    from eigenoptions.samples.from_samples import discover_samples
-    from eigenoptions.samples.sampling import Samples
+    from eigenoptions.discovery.sources import follow_fixed_seed, read_source
 
     if follows_seed:
         request = follow_fixed_seed(source, request)
     if key is None:
         read = read_source(source, request)
     else:
-        read = explore_source(source, key, request)
-    request = read.request
-    if isinstance(read.data, Samples):
-        options = discover_samples(read.data, request)
-    elif not isinstance(read.data, MDP):
-        options = discover_found(read.data, request)
-    else:
-        options = discover_table(
-            read.data,
-            request,
-            {"source": read.kind},
-            is_environment=read.is_environment,
-        )
+        read = source_readers.find("key")(source, key, request)
+    options = read.discover()
 
-    if read.is_environment or isinstance(read.data, Samples):
+    if read.is_environment or read.kind == "samples":
         show_note(_describe(source, read, options))
 
     # The options of an environment that is given look ahead in it.
@@ -216,7 +199,7 @@ def _describe(
         kind = "its own table"
     elif about.get("source") == "samples":
         kind = f"{about.get('transitions', 0):,} samples"
-    elif hasattr(read.data, "about"):
+    elif read.table is None:
         kind = "what was explored"
     elif is_partial:
         kind = "the part that was found"

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from eigenoptions._registry import source_readers
 from eigenoptions._types import Progress, Randomness
-from eigenoptions._validation import check_int
-from eigenoptions.discovery.tables import Request
-from eigenoptions.envs.families import Key, find_family
+from eigenoptions.discovery.tables import Request, discover_table
+from eigenoptions.envs.families import find_family
 from eigenoptions.envs.finite import SearchResult, mdp_from_table, try_search
 from eigenoptions.envs.fixed_seed import choose_seed
 from eigenoptions.envs.sources import (
@@ -23,17 +21,13 @@ from eigenoptions.envs.sources import (
     env_name,
     make_env,
 )
-from eigenoptions.explore.explorer import Explorable, Explorer, explore
-from eigenoptions.explore.found import Found
 from eigenoptions.mdp import MDP, from_graph, maze
 from eigenoptions.mdp.graphs import is_graph
-from eigenoptions.samples.sampling import (
-    Samples,
-    find_sampled_space,
-    is_array_space,
-    read_samples,
-    sample_environment,
-)
+from eigenoptions.mdp.spaces import find_sampled_space, is_array_space
+from eigenoptions.options import OptionSet
+
+if TYPE_CHECKING:
+    from eigenoptions.samples.linear import LinearOptionSet
 
 logger = logging.getLogger("eigenoptions")
 
@@ -48,20 +42,35 @@ class ReadSource:
 
     Attributes
     ----------
-    data : MDP, Samples or Found
-        The table, what was sampled, or what `explore` found.
+    table : MDP or None
+        The table; None of what a room reads.
     kind : str
         Where it comes from: "table", "explored" or "samples".
     request : Request
         The request without the settings that were used here.
     is_environment : bool
-        Whether the table is that of an environment, not of a maze.
+        Whether it comes from an environment, not from a maze or a log.
+    discover_room : callable, default=None
+        From a request to options, where a room read the source.
     """
 
-    data: MDP | Samples | Found
+    table: MDP | None
     kind: str
     request: Request
     is_environment: bool
+    discover_room: Callable[[Request], OptionSet | LinearOptionSet] | None = None
+
+    def discover(self) -> OptionSet | LinearOptionSet:
+        """Return the options that were asked for."""
+        if self.discover_room is not None:
+            return self.discover_room(self.request)
+        assert self.table is not None
+        return discover_table(
+            self.table,
+            self.request,
+            {"source": self.kind},
+            is_environment=self.is_environment,
+        )
 
 
 def read_source(source: Any, request: Request) -> ReadSource:
@@ -70,42 +79,47 @@ def read_source(source: Any, request: Request) -> ReadSource:
         source = maze(source, rng=request.rng)
     if is_graph(source):
         names = ("directed", "length", "pos", "max_actions")
-        about_graph, request = _take_settings(request, names)
+        about_graph, request = take_settings(request, names)
         source = from_graph(source, **about_graph)
     if request.seed is not None:
-        _check_has_reset(source)
+        check_has_reset(source)
+
+    # What a room makes itself, such as `Found`, has a reader of its own.
+    read: ReadSource
+    if (read_object := source_readers.find_for(source)) is not None:
+        read = read_object(source, request)
+        return read
 
     # What is a table already, unless the caller wants samples.
-    wants_samples = "steps" in request.settings or "features" in request.settings
-    if not wants_samples:
-        if isinstance(source, MDP):
-            return ReadSource(source, "table", request, is_environment=False)
-        if isinstance(source, Found):
-            return ReadSource(source, "explored", request, is_environment=True)
+    wants = wants_samples(request)
+    if isinstance(source, MDP) and not wants:
+        return ReadSource(source, "table", request, is_environment=False)
+    if not is_environment_source(source):
+        read = source_readers.find("data")(source, request)
+        return read
 
     # Trained features have a number of their own, and an MDP has all of its options.
     if not isinstance(source, MDP) and request.settings.get("features") != "deep":
         request = request.with_default_number()
-    if isinstance(source, Found):
-        source = source.transitions
-    if not _is_environment(source):
-        declared, request = _take_settings(request, ("space", "n_actions"))
-        samples = read_samples(source, **declared)
-        return ReadSource(samples, "samples", request, is_environment=False)
-
-    if not wants_samples:
+    if not wants:
         table = read_environment(
             source, request.progress, seed=request.seed, rng=request.rng
         )
         if table is not None:
             data, kind = table
-            return ReadSource(data, kind, request, is_environment=True)
+            if isinstance(data, MDP):
+                return ReadSource(data, kind, request, is_environment=True)
+            read_object = source_readers.find_for(data)
+            assert read_object is not None
+            read = read_object(data, request)
+            return read
     if request.seed is not None:
         raise NoLayoutError(
             "seed= is that of a layout, but samples begin in many: leave it out (rng= "
             "draws the samples), or give key= or FixedSeed(env, seed)"
         )
-    return _sample_source(source, request)
+    read = source_readers.find("sampled environment")(source, request)
+    return read
 
 
 def follow_fixed_seed(source: Any, request: Request) -> Request:
@@ -113,144 +127,26 @@ def follow_fixed_seed(source: Any, request: Request) -> Request:
     return replace(request, rng=choose_seed(source, request.seed))
 
 
-def _check_has_reset(source: Any) -> None:
+def wants_samples(request: Request) -> bool:
+    """Whether the caller of `discover` wants samples, also of what has a table."""
+    return "steps" in request.settings or "features" in request.settings
+
+
+def check_has_reset(source: Any) -> None:
     """Raise ValueError for a source whose reset nobody can seed."""
-    if isinstance(source, MDP | Found) or not _is_environment(source):
+    if isinstance(source, MDP) or not is_environment_source(source):
         raise ValueError(
             f"seed= is that of an environment's reset, and {type(source).__name__} has "
             "none: rng= draws what is random here"
         )
 
 
-def _is_environment(source: Any) -> bool:
+def is_environment_source(source: Any) -> bool:
     """Whether a source is an environment, or makes one, and not recorded data."""
     return isinstance(source, MDP | str) or callable(source) or hasattr(source, "step")
 
 
-def explore_source(source: Any, key: str | Key, request: Request) -> ReadSource:
-    """Explore an environment whose states are those of a key."""
-    if isinstance(source, str | Path) and not is_environment_id(source):
-        source = maze(source, rng=request.rng)
-    if isinstance(source, Found):
-        raise ValueError(
-            f"{source!r} has a key already: leave out key, or give the environment"
-        )
-    if request.seed is not None:
-        _check_has_reset(source)
-    is_single = _is_environment(source) and not hasattr(source, "num_envs")
-    if not is_single:
-        raise ValueError(
-            "key= is for a single environment, its id, or a function that makes it, "
-            f"got {type(source).__name__}"
-        )
-    if "features" in request.settings:
-        raise ValueError("key= makes a table, and features= does without: give one")
-
-    exploring, request = _take_settings(request, ("steps",))
-    found = explore_key(
-        source,
-        key,
-        seed=request.seed,
-        rng=request.rng,
-        progress=request.progress,
-        **exploring,
-    )
-    return ReadSource(found, "explored", request, is_environment=True)
-
-
-def explore_key(
-    env: Explorable,
-    key: str | Key | None,
-    *,
-    seed: int | None,
-    rng: Randomness | None,
-    steps: int = 20_000,
-    progress: Progress | None = None,
-    check_every: int = 100,
-) -> Found:
-    """Explore an environment until all states of a key are known, or steps are over.
-
-    Parameters
-    ----------
-    env : str, gymnasium.Env, callable or MDP
-        The environment.
-    key : str, callable or None
-        How its states are recognised; None: as its family does.
-    seed, rng
-        As in `explore`.
-    steps : int, default=20000
-        Most steps.
-    progress : callable, default=None
-        Called as ``progress(done, steps)``.
-    check_every : int, default=100
-        Steps after which it is asked whether all is known.
-    """
-    steps = check_int("steps", steps)
-    explorer = Explorer(env, key=key, seed=seed, rng=rng)
-    with nullcontext() if explorer.env is env else closing(explorer.env):
-        for step in range(1, steps + 1):
-            explorer.step()
-            if progress is not None:
-                progress(step, steps)
-            if step % check_every == 0 and explorer.is_known:
-                break
-
-    found = explorer.found
-    n_untried = int((found.untried & ~found.given_up).sum())
-    if n_untried:
-        logger.warning(
-            "%s: options are of the %d states that explore found in %d steps, with %d "
-            "actions untried; more steps= show more",
-            found.about.name,
-            len(found.seen),
-            found.n_steps,
-            n_untried,
-        )
-    return found
-
-
-def _sample_source(source: Any, request: Request) -> ReadSource:
-    """Sample an environment by a random walk."""
-    names = ("steps", "n_envs", "max_episode_steps")
-    collecting, request = _take_settings(request, names)
-    samples = sample_environment(
-        source,
-        request.settings.get("features"),
-        rng=request.rng,
-        progress=request.progress,
-        **collecting,
-    )
-    if "features" not in request.settings:
-        _warn_of_repeated(samples)
-    return ReadSource(samples, "samples", request, is_environment=False)
-
-
-def _warn_of_repeated(samples: Samples, n_visits: int = 20) -> None:
-    """Warn where vectors repeat: they are states, and cells would blur them.
-
-    Parameters
-    ----------
-    samples : Samples
-        Steps of an environment.
-    n_visits : int, default=20
-        Mean number of visits from which on observations count as repeated.
-    """
-    obs = samples.transitions.obs
-    if obs.ndim < 2:
-        return
-    n_different = len({row.tobytes() for row in np.ascontiguousarray(obs)})
-    if n_different * n_visits <= len(obs):
-        logger.warning(
-            "%s: the %s observations that were sampled are only %s different ones; "
-            'discover(env, key="observation") makes a state of each, where cells '
-            "put several together",
-            samples.provenance["environment"],
-            f"{len(obs):,}",
-            f"{n_different:,}",
-        )
-
-
-def _take_settings(
+def take_settings(
     request: Request, names: Iterable[str]
 ) -> tuple[dict[str, Any], Request]:
     """The settings with some names, and the request without them."""
@@ -283,7 +179,7 @@ def read_environment(
     max_states: int = 20_000,
     seed: int | None = None,
     rng: Randomness | None = None,
-) -> tuple[MDP | Found, str] | None:
+) -> tuple[object, str] | None:
     """The MDP of a finite environment; None for an environment to be sampled.
 
     To be sampled is one with continuous observations, one that cannot be copied or is
@@ -304,7 +200,7 @@ def read_environment(
 
     Returns
     -------
-    (MDP or Found, str) or None
+    (MDP or object, str) or None
         The table, or what was explored, and whether it is the environment's own
         ("table") or the result of a search or of exploring ("explored").
     """
@@ -347,7 +243,7 @@ def _search_states(
     max_states: int,
     seed: int,
     rng: Randomness | None,
-) -> MDP | Found | None:
+) -> object:
     """The MDP of a search, or what was explored; None if it is to be sampled."""
     space = find_sampled_space(env.observation_space)
     if getattr(space.dtype, "kind", "") == "f":
@@ -379,13 +275,15 @@ def _search_states(
             name,
             searched.problem,
         )
+        explore_key = source_readers.find("explored environment")
         return explore_key(
             env, None, seed=seed, rng=rng, steps=max_states, progress=progress
         )
 
     # There are too many states. Take the part that `explore` finds in as many steps.
     n_steps = max_states
-    part = explore(env, n_steps, seed=seed, rng=rng, progress=progress).mdp
+    explore = source_readers.find("explored part")
+    part: MDP = explore(env, n_steps, seed=seed, rng=rng, progress=progress).mdp
     logger.warning(
         "%s has more than %s states: options are of the %s that explore found in %s "
         "steps; found = explore(env, steps) and discover(found) take more",

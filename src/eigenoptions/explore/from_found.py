@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
+from eigenoptions._registry import source_readers
+from eigenoptions.discovery.sources import ReadSource, wants_samples
 from eigenoptions.discovery.tables import (
     Request,
     discover_table,
@@ -14,6 +17,20 @@ from eigenoptions.discovery.tables import (
 )
 from eigenoptions.explore.found import Found
 from eigenoptions.options import OptionSet
+
+
+def read_found(found: Found, request: Request) -> ReadSource:
+    """Read what was explored; its transitions, where the caller wants samples."""
+    if wants_samples(request):
+        read: ReadSource = source_readers.find("data")(found.transitions, request)
+        return read
+    return ReadSource(
+        table=None,
+        kind="explored",
+        request=request,
+        is_environment=True,
+        discover_room=partial(discover_found, found),
+    )
 
 
 def discover_found(found: Found, request: Request) -> OptionSet:

@@ -25,3 +25,15 @@ def count_states(space: Any) -> int | None:
     """The number of states of a Discrete space; None for others."""
     is_discrete = hasattr(space, "n") and not space.shape
     return int(space.n) if is_discrete else None
+
+
+def find_sampled_space(space: Any) -> Any:
+    """The space of what is sampled: of goal environments that of "observation"."""
+    if hasattr(space, "spaces") and "observation" in space.spaces:
+        return space["observation"]
+    return space
+
+
+def is_array_space(space: Any) -> bool:
+    """Whether observations are numbers or arrays: Discrete, Box and the like."""
+    return any(hasattr(space, attribute) for attribute in ("n", "low", "nvec"))

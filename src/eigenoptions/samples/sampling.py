@@ -16,7 +16,12 @@ from eigenoptions._validation import check_int
 from eigenoptions.envs.finite import mdp_from_table
 from eigenoptions.envs.sources import count_actions, env_name, make_vector_env
 from eigenoptions.mdp import MDP
-from eigenoptions.mdp.spaces import count_states, read_spaces
+from eigenoptions.mdp.spaces import (
+    count_states,
+    find_sampled_space,
+    is_array_space,
+    read_spaces,
+)
 from eigenoptions.samples import Transitions
 from eigenoptions.samples.collection import collect
 
@@ -205,18 +210,6 @@ def _find_coords(env: Any, space: Any) -> NDArray[np.int_] | None:
     if mdp is None or mdp.n_states != count_states(space):
         return None
     return mdp.coords
-
-
-def find_sampled_space(space: Any) -> Any:
-    """The space of what is sampled: of goal environments that of "observation"."""
-    if hasattr(space, "spaces") and "observation" in space.spaces:
-        return space["observation"]
-    return space
-
-
-def is_array_space(space: Any) -> bool:
-    """Whether observations are numbers or arrays: Discrete, Box and the like."""
-    return any(hasattr(space, attribute) for attribute in ("n", "low", "nvec"))
 
 
 def has_vectors(samples: Samples) -> bool:
