@@ -65,7 +65,7 @@ def find_imports(folder: str) -> set[str]:
 def find_arrows() -> list[tuple[str, str]]:
     """Pairs of folders, the upper one first, without arrows that follow from others."""
     folders = [folder for layer in LAYERS for folder in layer]
-    # Imports that still point up, which the test of the layers names, get no arrow.
+    # Those that point up are for types only, of what `discover` returns: no arrow.
     imports = {}
     for number, folder in enumerate(folders):
         imports[folder] = find_imports(folder) & set(folders[number + 1 :])
