@@ -228,6 +228,32 @@ def test_explore_is_a_function_beside_the_folder_of_its_name(lines: str) -> None
     assert found == ["5"]
 
 
+ROOMS = {"samples", "vectors", "explore", "deep", "atari", "agents", "plots", "cli"}
+
+
+@pytest.mark.parametrize(
+    ("line", "rooms"),
+    [
+        ("eo.discover('four-rooms', 4)", set()),
+        ("eo.discover('FrozenLake-v1', 4)", set()),
+        ("eo.diffusion_time(eo.maze('i-maze'))", set()),
+        ("eo.OptionsWrapper(env, eo.discover('i-maze', 2)).reset(seed=0)", set()),
+        ("eo.explore(env, 9)", {"explore", "samples"}),
+        ("eo.collect(env, 9)", {"samples"}),
+        ("eo.Planner", {"vectors", "samples"}),
+    ],
+)
+def test_a_room_loads_no_other(line: str, rooms: set[str]) -> None:
+    loaded = run_python(
+        "import sys, eigenoptions as eo; env = eo.envs.MazeEnv('i-maze'); "
+        f"{line}; print(*sys.modules)"
+    )
+    entries = {
+        name.split(".")[1] for name in loaded if name.startswith("eigenoptions.")
+    }
+    assert entries & ROOMS == rooms
+
+
 def test_import_is_light() -> None:
     loaded = run_python(
         "import sys, eigenoptions; dir(eigenoptions); "
