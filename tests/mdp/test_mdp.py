@@ -592,3 +592,73 @@ def test_str_of_an_mdp_is_its_map(i_maze, slippery):
     assert lines[-1] == repr(i_maze)
     assert str(slippery) == repr(slippery) == "MDP(3 states, 2 actions, stochastic)"
     assert "\x1b" not in str(eo.MDP(TABLE, name="\x1b[31m"))
+
+
+def test_a_part_has_the_entries_of_its_states():
+    """Two rings and an end: the part of one ring has what belonged to it."""
+    steps = [[1, 0], [0, 4], [3, 4], [2, 3], [4, 4]]
+    mdp = eo.MDP.from_successors(
+        steps,
+        n_additional=1,
+        states=list("abcd"),
+        coords=[[0, 0], [0, 1], [3, 0], [3, 1]],
+        headings=[0, 1, 2, 3],
+        positions=[[0, 0], [0, 1], [3, 0], [3, 1]],
+        reward=np.arange(10.0),
+        start=3,
+        goal=0,
+        name="rings",
+    )
+    part = mdp.restrict([3, 2])
+    assert part.successors.tolist() == [[1, 0], [0, 2], [2, 2]]
+    assert part.n_additional == 1
+    assert (part.start, part.goal, part.name) == (0, None, "rings")
+    assert part.states == ["d", "c"]
+    assert part.reward.tolist() == [6, 7, 4, 5, 8, 9]
+    for name in ("coords", "headings", "positions"):
+        whole = getattr(mdp, name)
+        np.testing.assert_array_equal(getattr(part, name), whole[[3, 2, 4]])
+
+
+def test_a_part_of_a_graph_has_its_weights():
+    graph = nx.Graph()
+    graph.add_edge("a", "b", weight=2.0)
+    graph.add_edge("c", "d", weight=5.0)
+    mdp = eo.from_graph(graph)
+    part = mdp.restrict([mdp.find_state("c"), mdp.find_state("d")])
+    assert eo.graph(part).toarray().tolist() == [[0.0, 5.0], [5.0, 0.0]]
+
+
+@given(st.permutations(range(5)))
+def test_options_of_a_reordered_part_are_those_of_the_whole(order: list[int]):
+    """`extend` takes back what `restrict` did, also with an additional state."""
+    steps = [[1, 0], [2, 0], [3, 1], [4, 2], [5, 3], [5, 5]]
+    mdp = eo.MDP.from_successors(steps, n_additional=1)
+    potential = np.array([0.0, 1.0, 4.0, 2.0, 3.0])
+    whole = eo.solve(mdp, eo.Purpose(np.append(potential, 0.0), "x", exact=True))
+
+    states = np.array(order)
+    purpose = eo.Purpose(np.append(potential[states], 0.0), "x", exact=True)
+    part = eo.solve(mdp.restrict(states), purpose)
+    extended = part.extend(mdp, states)
+    np.testing.assert_array_equal(extended.policy, whole.policy)
+    np.testing.assert_allclose(extended.value, whole.value)
+
+
+def test_no_option_starts_outside_of_its_part():
+    mdp = eo.MDP.from_successors([[0], [2], [1], [0]])
+    part = eo.solve(mdp.restrict([1, 2]), eo.Purpose([0.0, 1.0], goal=1))
+    options = part.extend(mdp, np.array([1, 2]))
+    assert options.policy.tolist() == [[-1, 0, -1, -1]]
+    assert options.goals == (2,)
+    assert options.labels == ("goal 2",)
+
+
+@pytest.mark.parametrize(
+    ("states", "word"),
+    [([0], "leave"), ([0, 0], "different"), ([2], "0..1"), ([], "integers")],
+)
+def test_a_part_must_be_closed(states: list[int], word: str):
+    mdp = eo.MDP.from_successors([[1], [0]])
+    with pytest.raises(ValueError, match=word):
+        mdp.restrict(states)

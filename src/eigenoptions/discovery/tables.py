@@ -11,12 +11,12 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._ties import find_first_maximum
-from eigenoptions._types import IndexArray, Progress, Randomness
+from eigenoptions._types import Progress, Randomness
 from eigenoptions._validation import check_memory, check_settings, make_generator
 from eigenoptions.discovery.method import Method, NoOptionsError
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp.chains import stay_at_end, uniform_walk
-from eigenoptions.options import TERMINATE, OptionSet, Purpose
+from eigenoptions.options import OptionSet, Purpose
 from eigenoptions.options.solver import solve
 
 logger = logging.getLogger("eigenoptions")
@@ -193,63 +193,8 @@ def _add_states(
     """Return purposes or options of an MDP that has additional states besides."""
     listed = np.arange(mdp.n_listed)
     if isinstance(result, OptionSet):
-        return extend_options(result, mdp, listed)
-    return [extend_purpose(purpose, listed, mdp.n_states) for purpose in result]
-
-
-def take_states(mdp: MDP, states: IndexArray) -> MDP:
-    """Return the part of an MDP on some states, which no move leaves.
-
-    Its additional states are those of the whole.
-    """
-    kept = np.append(states, np.arange(mdp.n_listed, mdp.n_states))
-    rows = (kept[:, None] * mdp.n_actions + np.arange(mdp.n_actions)).ravel()
-    coords = None if mdp.coords is None else mdp.coords[kept]
-    return MDP(
-        mdp.transition[rows][:, kept], coords=coords, n_additional=mdp.n_additional
-    )
-
-
-def extend_options(options: OptionSet, mdp: MDP, states: IndexArray) -> OptionSet:
-    """Return options on some states as options of the whole MDP.
-
-    In other states, none may start.
-    """
-    n_states = len(states)
-    shape = (len(options), mdp.n_states)
-    policy = np.full(shape, TERMINATE, dtype=options.policy.dtype)
-    policy[:, states] = options.policy[:, :n_states]
-    value = np.zeros(shape)
-    value[:, states] = options.value[:, :n_states]
-    purposes = [extend_purpose(p, states, mdp.n_states) for p in options.purposes]
-    return OptionSet(mdp, policy, value, purposes, options.provenance)
-
-
-def extend_purpose(purpose: Purpose, states: IndexArray, n_states: int) -> Purpose:
-    """Return a purpose on some states as one on all; its option starts in those only.
-
-    Additional states, after those states, are left out.
-    """
-    n_own = len(states)
-    potential = np.zeros(n_states)
-    if purpose.potential is not None:
-        potential[states] = purpose.potential[:n_own]
-
-    initiation = np.zeros(n_states, dtype=np.bool_)
-    initiation[states] = True
-    if purpose.initiation is not None:
-        initiation[states] = purpose.initiation[:n_own]
-
-    goal = purpose.goal
-    label = purpose.label
-    if goal is not None:
-        if label == f"goal {goal}":
-            # The label follows from the number of the goal, which is another one now.
-            label = ""
-        goal = int(states[goal])
-    return replace(
-        purpose, potential=potential, initiation=initiation, goal=goal, label=label
-    )
+        return result.extend(mdp, listed)
+    return [purpose.extend(listed, mdp.n_states) for purpose in result]
 
 
 def _check_result(name: str, result: object) -> None:

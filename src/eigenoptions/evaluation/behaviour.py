@@ -110,9 +110,8 @@ def _restrict_to_reachable(behaviour: Behaviour, start: int) -> Behaviour:
         list_states(np.flatnonzero(~in_reach)),
     )
     states = np.flatnonzero(in_reach)
-    rows = np.flatnonzero(np.repeat(in_reach, table.n_actions))
     return Behaviour(
-        MDP(table.transition[rows][:, states]),
+        table.restrict(states),
         behaviour.policy[:, states],
         states,
         int(in_reach[: behaviour.n_goals].sum()),

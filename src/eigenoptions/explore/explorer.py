@@ -345,13 +345,11 @@ def restore(experience: Experience, found: Found) -> None:
     """Begin an experience with what was found before."""
     check_type("known", found, Found, "give what explore returned")
     _check_same_states(found, experience.about)
-    place = np.zeros(found.mdp.n_states, dtype=np.int64)
-    place[found.seen] = np.arange(len(found.seen))
     numbers = found.numbers
     log = Log(
-        state=place[numbers.obs],
+        state=found.ranks[numbers.obs],
         action=numbers.action,
-        next_state=place[numbers.next_obs],
+        next_state=found.ranks[numbers.next_obs],
         reward=numbers.reward,
         terminated=numbers.terminated,
         truncated=_leave_last_episode(found),

@@ -153,6 +153,13 @@ class Found(Record):
         return self.mdp.states or ()
 
     @cached_property
+    def ranks(self) -> NDArray[np.int64]:
+        """``(S,)`` how many states were seen before each; -1 where it was not seen."""
+        ranks = np.full(self.mdp.n_states, -1)
+        ranks[self.seen] = np.arange(len(self.seen))
+        return readonly(ranks)
+
+    @cached_property
     def transitions(self) -> Transitions:
         """All steps with observations, rewards, and how episodes ended.
 
@@ -160,12 +167,10 @@ class Found(Record):
         objects. Each is that of the first visit to its state.
         """
         observations = _stack(self.observations)
-        place = np.zeros(self.mdp.n_states, dtype=np.int64)
-        place[self.seen] = np.arange(len(self.seen))
         return Transitions(
-            obs=observations[place[self.numbers.obs]],
+            obs=observations[self.ranks[self.numbers.obs]],
             action=self.numbers.action,
-            next_obs=observations[place[self.numbers.next_obs]],
+            next_obs=observations[self.ranks[self.numbers.next_obs]],
             terminated=self.numbers.terminated,
             reward=self.numbers.reward,
             truncated=self.numbers.truncated,
@@ -334,15 +339,13 @@ class Found(Record):
         keys = [self.states[number] for number in self.seen.tolist()]
         header["observations"], arrays = pack_observations(self.observations)
 
-        place = np.zeros(self.mdp.n_states, dtype=np.int64)
-        place[self.seen] = np.arange(len(self.seen))
         arrays |= {
             "keys": pack_keys(keys),
             "first_visit": self.first_visit[self.seen],
             "given_up": self.given_up[self.seen].astype(np.uint8),
-            "state": place[self.numbers.obs],
+            "state": self.ranks[self.numbers.obs],
             "action": self.numbers.action,
-            "next_state": place[self.numbers.next_obs],
+            "next_state": self.ranks[self.numbers.next_obs],
             "reward": self._rewards,
             "terminated": self.numbers.terminated,
             "truncated": np.asarray(self.numbers.truncated),

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from eigenoptions._registry import source_readers
 from eigenoptions.discovery.sources import ReadSource, wants_samples
-from eigenoptions.discovery.tables import (
-    Request,
-    discover_table,
-    extend_options,
-    take_states,
-)
+from eigenoptions.discovery.tables import Request, discover_table
 from eigenoptions.explore.found import Found
 from eigenoptions.options import OptionSet
 
@@ -54,8 +48,6 @@ def discover_found(found: Found, request: Request) -> OptionSet:
         return discover_table(mdp, request, provenance, is_environment=True)
 
     seen = np.sort(found.seen)
-    start = int(np.searchsorted(seen, mdp.start or 0))
-    # Options of the part have no picture, and so it has no places.
-    part = replace(take_states(mdp, seen), start=start, coords=None, name=mdp.name)
+    part = mdp.restrict(seen)
     options = discover_table(part, request, provenance, is_environment=True)
-    return extend_options(options, mdp, seen)
+    return options.extend(mdp, seen)

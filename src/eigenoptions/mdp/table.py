@@ -399,6 +399,62 @@ class MDP(Record):
             object.__setattr__(task, field, number)
         return task
 
+    def restrict(self, states: ArrayLike) -> MDP:
+        """Return the part of the MDP on some states, which no action leaves.
+
+        The additional states stay the last ones of the part. `recognition` is left out:
+        an environment is recognised as a whole. `OptionSet.extend` is the inverse.
+
+        Parameters
+        ----------
+        states : ndarray of int of shape (n,)
+            Numbers of the states, in the order that they have in the part.
+
+        Examples
+        --------
+        >>> mdp = MDP.from_successors([[0], [2], [1]], states=list("abc"), goal=1)
+        >>> part = mdp.restrict([2, 1])
+        >>> part.successors.tolist(), part.states, part.goal
+        ([[1], [0]], ['c', 'b'], 1)
+        """
+        listed = _check_part(states, self.n_listed)
+        kept = np.append(listed, np.arange(self.n_listed, self.n_states))
+        rows = kept[:, None] * self.n_actions + np.arange(self.n_actions)
+        moves = self.transition[rows.ravel()]
+        self._check_closed(moves, kept)
+
+        reward = self.reward
+        if reward is not None:
+            reward = reward.reshape(self.n_states, -1)[kept]
+        return MDP(
+            moves[:, kept],
+            coords=None if self.coords is None else self.coords[kept],
+            headings=None if self.headings is None else self.headings[kept],
+            positions=None if self.positions is None else self.positions[kept],
+            start=_find_in_part(listed, self.start),
+            goal=_find_in_part(listed, self.goal),
+            reward=reward,
+            name=self.name,
+            legend=self.legend,
+            states=None if self.states is None else [self.states[i] for i in listed],
+            weights=None if self.weights is None else self.weights[kept][:, kept],
+            n_additional=self.n_additional,
+        )
+
+    def _check_closed(self, moves: csr_array, kept: NDArray[np.intp]) -> None:
+        """Raise ValueError if an action of a part leaves it."""
+        is_outside = np.ones(self.n_states, dtype=np.bool_)
+        is_outside[kept] = False
+        outside = np.flatnonzero(is_outside[moves.indices])
+        if len(outside):
+            entry = outside[0]
+            row = int(np.searchsorted(moves.indptr, entry, side="right")) - 1
+            state = kept[row // self.n_actions]
+            raise ValueError(
+                f"no action may leave the part, but action {row % self.n_actions} of "
+                f"state {state} leads to state {moves.indices[entry]}: add that state"
+            )
+
     def __repr__(self) -> str:
         parts = [
             _count(self.n_states, "state"),
@@ -642,6 +698,24 @@ def _check_states(states: Any, n_states: int) -> None:
             f"states must be different from each other, got {show_value(repeated)} "
             f"{count} times"
         )
+
+
+def _check_part(states: ArrayLike, n_listed: int) -> NDArray[np.intp]:
+    """Numbers of different states, at least one."""
+    numbers = check_real("states", states)
+    _check_numbers("states", numbers, n_listed)
+    if len(np.unique(numbers)) < len(numbers):
+        raise ValueError("states must be different from each other")
+    checked: NDArray[np.intp] = numbers.astype(np.intp)
+    return checked
+
+
+def _find_in_part(listed: NDArray[np.intp], state: int | None) -> int | None:
+    """The number of a state within a part; None if there is none."""
+    if state is None:
+        return None
+    places = np.flatnonzero(listed == state)
+    return int(places[0]) if len(places) else None
 
 
 def _place_below(places: ArrayLike, n_listed: int, n_additional: int) -> ArrayLike:

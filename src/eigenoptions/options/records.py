@@ -25,6 +25,7 @@ from eigenoptions._types import (
     BoolArray,
     Environment,
     FloatArray,
+    IndexArray,
     IntegerArray,
     Randomness,
 )
@@ -116,6 +117,44 @@ class Purpose(Record):
             raise ValueError(f"sign must be 1, -1 or None, got {show_value(self.sign)}")
         checked["label"] = str(self.label) or self._make_label()
         set_fields(self, checked)
+
+    def extend(self, states: IndexArray, n_states: int) -> Purpose:
+        """Return a purpose on some states as one on all; its option starts in those.
+
+        Parameters
+        ----------
+        states : ndarray of int of shape (n,)
+            The states of its potential. What the potential has besides, additional
+            states, is left out.
+        n_states : int
+            Number of all states.
+
+        Examples
+        --------
+        >>> purpose = Purpose([0.0, 1.0], goal=1).extend(np.array([4, 2]), 5)
+        >>> purpose.label, purpose.potential.tolist()
+        ('goal 2', [0.0, 0.0, 1.0, 0.0, 0.0])
+        """
+        n_own = len(states)
+        potential = np.zeros(n_states)
+        if self.potential is not None:
+            potential[states] = self.potential[:n_own]
+
+        initiation = np.zeros(n_states, dtype=np.bool_)
+        initiation[states] = True
+        if self.initiation is not None:
+            initiation[states] = self.initiation[:n_own]
+
+        goal = self.goal
+        label = self.label
+        if goal is not None:
+            if label == f"goal {goal}":
+                # It follows from the number of the goal, which is another one now.
+                label = ""
+            goal = int(states[goal])
+        return replace(
+            self, potential=potential, initiation=initiation, goal=goal, label=label
+        )
 
     def _make_label(self) -> str:
         if self.index is not None and self.sign is not None:
@@ -546,6 +585,35 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
                 break
             states.append(sample_successor(self.mdp, states[-1], action, generator))
         return np.array(states, dtype=np.int64)
+
+    def extend(self, mdp: MDP, states: IndexArray) -> OptionSet:
+        """Return options of a part of an MDP as options of the whole.
+
+        In other states, none may start.
+
+        Parameters
+        ----------
+        mdp : MDP
+            The whole.
+        states : ndarray of int of shape (n,)
+            Its states that are the first n of these options: the part is
+            ``mdp.restrict(states)``.
+
+        Examples
+        --------
+        >>> import eigenoptions as eo
+        >>> mdp = eo.MDP.from_successors([[0], [2], [2]])
+        >>> part = eo.solve(mdp.restrict([1, 2]), Purpose([0.0, 1.0]))
+        >>> part.policy.tolist(), part.extend(mdp, np.array([1, 2])).policy.tolist()
+        ([[0, -1]], [[-1, 0, -1]])
+        """
+        n_own = len(states)
+        policy = np.full((len(self), mdp.n_states), TERMINATE, dtype=self.policy.dtype)
+        policy[:, states] = self.policy[:, :n_own]
+        value = np.zeros(policy.shape)
+        value[:, states] = self.value[:, :n_own]
+        purposes = [purpose.extend(states, mdp.n_states) for purpose in self.purposes]
+        return OptionSet(mdp, policy, value, purposes, self.provenance)
 
     def check(self, mdp: MDP | Environment) -> None:
         """Raise ValueError unless these options were computed for an MDP.

@@ -15,12 +15,7 @@ from scipy.sparse import issparse
 from eigenoptions._registry import sample_readers
 from eigenoptions._types import IndexArray
 from eigenoptions.discovery.method import NoOptionsError
-from eigenoptions.discovery.tables import (
-    Request,
-    discover_table,
-    extend_options,
-    take_states,
-)
+from eigenoptions.discovery.tables import Request, discover_table
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import OptionSet
 from eigenoptions.samples import Transitions
@@ -83,8 +78,8 @@ def _discover_sampled_table(samples: Samples, request: Request) -> OptionSet:
     request = replace(request, settings=settings)
 
     provenance = {"source": "samples", "dynamics": "estimated", **samples.provenance}
-    options = discover_table(take_states(mdp, states), request, provenance)
-    return extend_options(options, mdp, states)
+    options = discover_table(mdp.restrict(states), request, provenance)
+    return options.extend(mdp, states)
 
 
 def _count_visits(transitions: Transitions, mdp: MDP) -> IndexArray:

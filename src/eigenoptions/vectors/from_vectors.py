@@ -17,12 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from eigenoptions._types import FloatArray, IndexArray
 from eigenoptions._validation import check_settings
 from eigenoptions.discovery.method import NoOptionsError
-from eigenoptions.discovery.tables import (
-    Request,
-    discover_table,
-    extend_purpose,
-    take_states,
-)
+from eigenoptions.discovery.tables import Request, discover_table
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import OptionSet
 from eigenoptions.options.solver import compute_outcomes
@@ -147,7 +142,7 @@ def act_on_cells(
     # No observation belongs to an additional state.
     q = q[:, : mdp.n_listed]
     states = np.arange(mdp.n_listed)
-    purposes = [extend_purpose(p, states, mdp.n_listed) for p in options.purposes]
+    purposes = [p.extend(states, mdp.n_listed) for p in options.purposes]
     return LinearOptionSet(
         purposes,
         cells,
@@ -212,7 +207,7 @@ def make_cells(
         report.used,
         {"corners": grid.corners[kept]},
     )
-    return cells, replace(take_states(mdp, kept), coords=coords)
+    return cells, replace(mdp.restrict(kept), coords=coords)
 
 
 def _number_steps(

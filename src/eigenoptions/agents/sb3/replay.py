@@ -88,8 +88,6 @@ def fill_replay(agent: BaseAlgorithm, found: Found) -> int:
         )
 
     observations = stack_observations(agent, found)
-    place = np.zeros(found.mdp.n_states, dtype=np.int64)
-    place[found.seen] = np.arange(len(found.seen))
     numbers = found.numbers
     assert numbers.reward is not None
     extras = _collect_extras(agent, found)
@@ -99,13 +97,13 @@ def fill_replay(agent: BaseAlgorithm, found: Found) -> int:
     order = (first_steps + np.arange(n_rows)[:, None]) % found.n_steps
     is_truncated = _find_truncated(found, order, buffer.handle_timeout_termination)
     for row, steps in enumerate(order):
-        next_places = place[numbers.next_obs[steps]]
+        next_places = found.ranks[numbers.next_obs[steps]]
         infos = []
         for i, next_place in enumerate(next_places):
             info = {"TimeLimit.truncated": bool(is_truncated[row, i])}
             infos.append(info | extras[next_place])
         buffer.add(
-            take_rows(observations, place[numbers.obs[steps]]),
+            take_rows(observations, found.ranks[numbers.obs[steps]]),
             take_rows(observations, next_places),
             numbers.action[steps],
             numbers.reward[steps],
