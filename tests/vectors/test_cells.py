@@ -17,6 +17,7 @@ from eigenoptions.options import TERMINATE, Purpose, eigenpurposes
 from eigenoptions.options.execution import Promise
 from eigenoptions.plots.paths import RecordedSteps
 from eigenoptions.samples import Transitions
+from eigenoptions.samples.changes import measure_step, measure_unit
 from eigenoptions.samples.collection import run_options
 from eigenoptions.samples.features import Fourier, Tiles
 from eigenoptions.samples.fitting import fit
@@ -394,3 +395,17 @@ def test_options_of_own_features_of_frames_are_tuned_where_places_repeat():
     noise = np.random.default_rng(0).random((2, 8_000, 1, 1))
     log = (log[0] + noise[0], walk.action, log[2] + noise[1])
     assert eo.discover(log, 8, iterations=3, **settings).exploration is None
+
+
+# Steps
+
+
+def test_a_large_step_does_not_depend_on_how_often_nothing_changes():
+    """A robot that turns most of the time drives as far as one that always drives."""
+    drives = np.linspace(0.1, 0.5, 100)[:, None]
+    rests = np.zeros((900, 1))
+    assert measure_step(drives) == measure_step(np.concatenate([drives, rests]))
+    # A door that nobody moves, and a column that is constant.
+    before = np.array([[0.0, 8.0, 3.0], [1.0, 0.0, 3.0]])
+    after = before + [[0.5, 0.0, 0.0]]
+    assert measure_unit(before, after).tolist() == [0.5, 2.0, 1.0]

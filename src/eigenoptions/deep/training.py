@@ -27,6 +27,7 @@ from eigenoptions.deep.moments import tabulate_features
 from eigenoptions.deep.scores import compute_held_out_score, compute_objective
 from eigenoptions.deep.spectrum import LearnedSpectrum, compute_spectrum
 from eigenoptions.samples import ColumnReport, Transitions, check_columns
+from eigenoptions.samples.changes import measure_step
 from eigenoptions.samples.columns import ColumnChoice
 
 logger = logging.getLogger("eigenoptions")
@@ -549,13 +550,8 @@ def _estimate_step_sizes(data: Dataset, max_transitions: int = 20_000) -> FloatA
     stride = max(1, len(data) // max_transitions)
     before: NDArray[Any] = data.observations[data.before[::stride]]
     after = data.observations[data.after[::stride]].astype(np.float64)
-    changes = np.abs(after - before)
-
-    step_sizes = np.ones(changes.shape[1])
-    for dimension, change in enumerate(changes.T):
-        if change.any():
-            step_sizes[dimension] = np.median(change[change > 0])
-    return step_sizes
+    step_sizes = measure_step(after - before, quantile=0.5)
+    return np.where(step_sizes > 0.0, step_sizes, 1.0)
 
 
 def _make_lookup(table: Tensor) -> _NumberedInputs:

@@ -13,6 +13,7 @@ from eigenoptions._types import FloatArray, IndexArray
 from eigenoptions._validation import check_int
 from eigenoptions.options.execution import RunningOption, is_end
 from eigenoptions.samples import Transitions
+from eigenoptions.samples.changes import measure_unit
 from eigenoptions.samples.linear import LinearOption, LinearOptionSet
 
 # A path breaks off where no step is so near, in large steps of the data.
@@ -46,10 +47,7 @@ class RecordedSteps:
         self.steps = steps
         self._columns = slice(None) if columns is None else list(columns)
         obs = self._select(steps.obs)
-        change = np.quantile(np.abs(self._select(steps.next_obs) - obs), 0.9, axis=0)
-        # A column that changes seldom is not measured in changes.
-        scale = np.where(change > 0, change, np.ptp(obs, axis=0))
-        self._scale = np.where(scale > 0, scale, 1.0)
+        self._scale = measure_unit(obs, self._select(steps.next_obs))
         self._trees: dict[int, cKDTree] = {}
         self._rows: dict[int, IndexArray] = {}
         for action in np.unique(steps.action).tolist():

@@ -20,6 +20,7 @@ from eigenoptions._progress import ProgressArgument, check_progress, shows_progr
 from eigenoptions._text import count_noun, printable
 from eigenoptions._types import BoolArray, FloatArray, IndexArray, Progress
 from eigenoptions._validation import check_float, check_int, suggest_name
+from eigenoptions.samples.changes import measure_step
 from eigenoptions.samples.drift import find_drift, pair_angles
 from eigenoptions.samples.influence import find_exogenous
 from eigenoptions.samples.trajectories import Trajectories, find_trajectories
@@ -408,7 +409,8 @@ def check_columns(
         )
         is_exogenous = _find_exogenous(looked_at, is_constant, min_steps, progress)
 
-    typical_steps = _find_typical_steps(looked_at)
+    change = looked_at.next_obs - looked_at.obs
+    typical_steps = measure_step(change, quantile=0.5)
     found = []
     for i, name in enumerate(names):
         column = Column(i, name, float(low[i]), float(high[i]), float(typical_steps[i]))
@@ -551,17 +553,6 @@ def _find_exogenous(
         candidates,
         progress=progress,
     )
-
-
-def _find_typical_steps(steps: _Steps) -> FloatArray:
-    """``(D,)`` median size of the changes that are not zero; 0 if there are none."""
-    sizes = np.abs(steps.next_obs - steps.obs)
-    typical = np.zeros(sizes.shape[1])
-    for column, size in enumerate(sizes.T):
-        changes = size[size > 0]
-        if len(changes):
-            typical[column] = np.median(changes)
-    return typical
 
 
 def _explain_share(

@@ -22,6 +22,7 @@ from eigenoptions.mdp import MDP
 from eigenoptions.mdp.chains import stay_at_end, uniform_walk
 from eigenoptions.mdp.spaces import read_spaces
 from eigenoptions.samples import ColumnReport, Transitions, check_columns
+from eigenoptions.samples.changes import measure_unit
 from eigenoptions.vectors.coordinates import Coordinates
 from eigenoptions.vectors.displacement import (
     ActionEffects,
@@ -30,7 +31,6 @@ from eigenoptions.vectors.displacement import (
     find_directions,
     measure_fit,
     measure_progress,
-    measure_step,
 )
 from eigenoptions.vectors.failures import Failures
 from eigenoptions.vectors.grid import Grid, check_vectors, mean_rows
@@ -354,7 +354,7 @@ def _make_from_vectors(
 ) -> Cells:
     """The cells of steps whose actions are vectors."""
     change = after - before
-    step = measure_step(change)
+    step = measure_unit(before, after)
     model = Displacement(action, change, step)
     expected = model.predict(action)
     if sides is None:
@@ -391,7 +391,7 @@ def _make_from_numbers(
     Only coordinates that `is_steered` ``(d,)`` count as progress.
     """
     change = after - before
-    finite_step = measure_step(change)
+    finite_step = measure_unit(before, after)
     # Beside an infinite step, no change is progress.
     step = np.where(is_steered, finite_step, np.inf)
     model = ActionEffects(before, action, change, step, n_actions)

@@ -43,19 +43,6 @@ class Fit:
         )
 
 
-def measure_step(change: FloatArray) -> FloatArray:
-    """``(d,)`` a large step: the 0.9 quantile of the changes that are not zero.
-
-    1 for a coordinate that never changes.
-    """
-    steps = np.ones(change.shape[1])
-    for j, column in enumerate(np.abs(change.T)):
-        is_moving = column > 1e-9 * column.max(initial=0.0)
-        if is_moving.any():
-            steps[j] = np.quantile(column[is_moving], 0.9)
-    return steps
-
-
 def measure_fit(expected: FloatArray, change: FloatArray, step: FloatArray) -> Fit:
     """How well expected changes ``(N, d)`` explain those of the data."""
     # A jump is one step that was not explained, however far it led.
