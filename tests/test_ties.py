@@ -16,7 +16,7 @@ import eigenoptions as eo
 from eigenoptions._ties import find_first_maximum
 from eigenoptions.samples.features import Raw
 from eigenoptions.vectors import planner as planner_module
-from eigenoptions.vectors.cell_map import Cells
+from eigenoptions.vectors.cells import Cells
 from eigenoptions.vectors.courses import Course, find_most_likely, rank
 
 

@@ -172,7 +172,7 @@ option_files.announce(
     "linear options", "eigenoptions.samples.storage:make_linear_options"
 )
 feature_maps.announce_folder("eigenoptions.samples.features")
-feature_maps.announce("cells", "eigenoptions.vectors.cell_map:Cells")
+feature_maps.announce("cells", "eigenoptions.vectors.cells:Cells")
 feature_maps.announce("clusters", "eigenoptions.deep:Clusters")
 feature_maps.announce("deep", "eigenoptions.deep:Encoder")
 feature_maps.announce("ram", "eigenoptions.atari:Ram")

@@ -22,8 +22,9 @@ from eigenoptions.samples.collection import run_options
 from eigenoptions.samples.features import Fourier, Tiles
 from eigenoptions.samples.fitting import fit
 from eigenoptions.samples.incidence import feature_spectrum
-from eigenoptions.vectors.cell_map import Cells
-from eigenoptions.vectors.from_vectors import borrow_steps, choose_cell_size
+from eigenoptions.vectors.borrowing import borrow_steps
+from eigenoptions.vectors.cells import Cells
+from eigenoptions.vectors.from_vectors import choose_cell_size
 from tests.halls import TurningRobot
 from tests.test_machines import supported_core_types
 
@@ -92,13 +93,11 @@ def test_policies_of_cells_are_those_of_the_solved_table():
     from eigenoptions.samples import check_columns
     from eigenoptions.samples.sampling import read_samples
     from eigenoptions.samples.tuning import tune_on_cells
-    from eigenoptions.vectors.from_vectors import (
-        act_on_cells,
-        make_cells,
-    )
+    from eigenoptions.vectors.from_vectors import act_on_cells, cut_samples
 
     samples = read_samples(LOG, n_actions=4)
-    cells, mdp = make_cells(samples, check_columns(LOG, [0, 1]))
+    model = cut_samples(samples, check_columns(LOG, [0, 1]))
+    cells, mdp = model.cells, model.mdp
     table = eo.discover(mdp, 8, gamma=0.97)
     options = act_on_cells(table, cells, 0.97, tune_on_cells(table))
     middles = np.column_stack([cells.centers, np.ones(mdp.n_states)])
@@ -149,10 +148,11 @@ def test_no_move_of_the_table_leads_through_a_wall():
     """A borrowed step that would lead into it stays."""
     from eigenoptions.samples import check_columns
     from eigenoptions.samples.sampling import read_samples
-    from eigenoptions.vectors.from_vectors import make_cells
+    from eigenoptions.vectors.from_vectors import cut_samples
 
     samples = read_samples(LOG, n_actions=4)
-    cells, mdp = make_cells(samples, check_columns(LOG, [0, 1]))
+    model = cut_samples(samples, check_columns(LOG, [0, 1]))
+    cells, mdp = model.cells, model.mdp
     moves = mdp.transition.tocoo()
     x, y = cells.centers.T
     is_below_gap = y < 4.0
@@ -407,5 +407,5 @@ def test_a_large_step_does_not_depend_on_how_often_nothing_changes():
     assert measure_step(drives) == measure_step(np.concatenate([drives, rests]))
     # A door that nobody moves, and a column that is constant.
     before = np.array([[0.0, 8.0, 3.0], [1.0, 0.0, 3.0]])
-    after = before + [[0.5, 0.0, 0.0]]
+    after = before + np.array([0.5, 0.0, 0.0])
     assert measure_unit(before, after).tolist() == [0.5, 2.0, 1.0]

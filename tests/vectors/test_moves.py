@@ -19,7 +19,7 @@ from eigenoptions.vectors.moves import (
 
 
 def test_steps_that_stay_or_jump_aim_at_no_neighbour():
-    grid = Grid(np.array([[0.0, 0.0], [9.0, 9.0]]), np.ones(2))
+    grid = Grid.over(np.array([[0.0, 0.0], [9.0, 9.0]]), np.ones(2))
     obs = np.array([[2.0, 2.0], [2.0, 2.0], [2.0, 2.0]])
     expected = np.array([[2.1, 2.1], [3.0, 2.0], [3.0, 2.0]])
     next_obs = np.array([[2.1, 2.1], [3.0, 2.0], [8.0, 8.0]])
@@ -34,7 +34,7 @@ def test_targets_of_an_open_room_lie_in_the_neighbour_of_each_move(d):
     rng = np.random.default_rng(d)
     obs = rng.uniform(0.0, 2.9, size=(20_000, d))
     next_obs = np.clip(obs + rng.uniform(-0.6, 0.6, size=obs.shape), 0.0, 2.9)
-    grid = Grid(np.concatenate([obs, next_obs]), np.ones(d))
+    grid = Grid.over(np.concatenate([obs, next_obs]), np.ones(d))
     mdp, targets = count_moves(
         grid,
         obs,

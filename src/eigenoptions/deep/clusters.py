@@ -24,7 +24,7 @@ from eigenoptions._validation import check_csr
 from eigenoptions.deep.backend import Module, use_one_core
 from eigenoptions.deep.dataset import Dataset
 from eigenoptions.deep.encoder import Encoder
-from eigenoptions.samples.features import FeatureMap
+from eigenoptions.samples.features.states import StateMap
 from eigenoptions.spectra import Spectrum
 
 
@@ -36,7 +36,7 @@ class _Seen(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Clusters(FeatureMap):
+class Clusters(StateMap):
     """One feature per cluster of trained features: phi(s) is a unit vector.
 
     Attributes
@@ -101,14 +101,6 @@ class Clusters(FeatureMap):
         """The same clusters of observations ``(N, width)``, of which they take some."""
         encoder = self.encoder.read_columns(columns, width)
         return replace(self, recipe=encoder.recipe)
-
-    def __call__(self, obs: ArrayLike) -> csr_array:
-        """Map observations ``(N, ...)`` to features ``(N, m)``."""
-        states = self.find_states(obs)
-        n = len(states)
-        return csr_array(
-            (np.ones(n), states, np.arange(n + 1)), shape=(n, self.n_features)
-        )
 
     def compute_functions(self, obs: ArrayLike) -> FloatArray:
         """Compute the eigenfunctions ``(N, k)`` of observations, the constant first."""

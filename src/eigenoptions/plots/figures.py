@@ -35,7 +35,7 @@ from eigenoptions.plots.style import STYLE, make_line_style
 from eigenoptions.samples import Transitions
 from eigenoptions.samples.linear import LinearOptionSet
 from eigenoptions.spectra import Spectrum
-from eigenoptions.vectors.cell_map import Cells
+from eigenoptions.vectors.cells import Cells
 
 # Most eigenvectors of a figure.
 _MAX_EIGENVECTORS = 8

@@ -25,7 +25,6 @@ from eigenoptions._types import (
     Environment,
     FeatureFunction,
     FloatArray,
-    IndexArray,
 )
 from eigenoptions._validation import Record, check_float, check_int, readonly
 from eigenoptions.options.files import Arrays
@@ -45,6 +44,7 @@ from eigenoptions.options.records import (
 from eigenoptions.options.solver import choose_actions
 from eigenoptions.options.tuning import Exploration
 from eigenoptions.samples.features import (
+    StateMap,
     add_batch_axis,
     compute_features,
     features_to_dict,
@@ -236,7 +236,7 @@ class LinearOptionSet(Record, BatchOptions[LinearOption]):
     @property
     def _has_cells(self) -> bool:
         """Whether the features are the cells of a table."""
-        return hasattr(self._features_of_values, "find_states")
+        return isinstance(self._features_of_values, StateMap)
 
     @cached_property
     def _cell_actions(self) -> NDArray[np.int64] | None:
@@ -256,9 +256,8 @@ class LinearOptionSet(Record, BatchOptions[LinearOption]):
 
         `count` is N for batches without a length (Dict spaces).
         """
-        if hasattr(self.features, "find_states"):
-            states: IndexArray = self.features.find_states(obs)
-            return self.directions[:, states]
+        if isinstance(self.features, StateMap):
+            return self.directions[:, self.features.find_states(obs)]
         phi = compute_features(self.features, obs, self.directions.shape[1], count)
         return np.asarray(phi @ self.directions.T).T
 
@@ -273,9 +272,8 @@ class LinearOptionSet(Record, BatchOptions[LinearOption]):
                 "bind them to an environment with look_ahead(env)"
             )
         basis = self._features_of_values
-        if hasattr(basis, "find_states"):
-            states: IndexArray = basis.find_states(obs)
-            return np.moveaxis(self.weights[:, :, states], 1, 2)
+        if isinstance(basis, StateMap):
+            return np.moveaxis(self.weights[:, :, basis.find_states(obs)], 1, 2)
 
         n, n_actions, n_features = self.weights.shape
         psi = compute_features(basis, obs, n_features, count)
@@ -334,7 +332,7 @@ class LinearOptionSet(Record, BatchOptions[LinearOption]):
         for _ in range(steps):
             batch = add_batch_axis(obs)
             self.potential(batch, 1)
-            if hasattr(self.features, "measure_distances"):
+            if isinstance(self.features, StateMap):
                 n_far += int(self.features.measure_distances(batch)[0] > 2.0)
             obs, _, terminated, truncated, _ = env.step(int(rng.integers(n_actions)))
             if terminated or truncated:

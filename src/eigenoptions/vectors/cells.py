@@ -1,511 +1,215 @@
-"""From logged vectors to cells, and from cells to a table.
-
-`make_cells` is the whole way: it reads the columns, fits a model of what actions move,
-chooses the size of the cells, and counts where steps led. Everything that works on
-tables works on ``cells.mdp``.
-"""
+"""One feature per cell of a grid."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse.csgraph import connected_components
-from scipy.spatial import cKDTree
 
-from eigenoptions._text import count_noun
-from eigenoptions._types import BoolArray, FloatArray, IndexArray, Progress
-from eigenoptions.mdp import MDP
-from eigenoptions.mdp.chains import stay_at_end, uniform_walk
-from eigenoptions.mdp.spaces import read_spaces
-from eigenoptions.samples import ColumnReport, Transitions, check_columns
-from eigenoptions.samples.changes import measure_unit
+from eigenoptions._ties import find_first_maximum
+from eigenoptions._types import FloatArray, IndexArray
+from eigenoptions._validation import readonly
+from eigenoptions.samples.features.bounds import check_bounds
+from eigenoptions.samples.features.observations import (
+    check_column_numbers,
+    flatten_observations,
+)
+from eigenoptions.samples.features.states import StateMap
 from eigenoptions.vectors.coordinates import Coordinates
-from eigenoptions.vectors.displacement import (
-    ActionEffects,
-    Displacement,
-    Fit,
-    find_directions,
-    measure_fit,
-    measure_progress,
-)
-from eigenoptions.vectors.failures import Failures
-from eigenoptions.vectors.grid import Grid, check_vectors, mean_rows
-from eigenoptions.vectors.moves import count_actions, count_moves
-from eigenoptions.vectors.sizes import (
-    Outcomes,
-    choose_common_multiple,
-    choose_multiples,
-)
-
-# Numbers of actions above it are names, or come from a broken log: each of them would
-# have a model of its own.
-_MOST_ACTIONS = 10**6
+from eigenoptions.vectors.grid import Grid
 
 
-class Cells:
-    """A table of the cells of logged vectors; `make_cells` makes one.
+@dataclass(frozen=True, eq=False, repr=False)
+class Cells(StateMap):
+    """One feature per cell of a grid: phi(s) is a unit vector. The result is sparse.
 
-    Attributes
-    ----------
-    mdp : MDP
-        One state per cell. Numbered actions are those of the data. Where actions are
-        vectors, the table's actions are the neighbouring cells to aim at.
-    size : ndarray of shape (d,)
-        Sides of the cells, one per coordinate: an angle in radians is two, its sine
-        and its cosine.
-    step : ndarray of shape (d,)
-        A large step in each coordinate.
-    centers : ndarray of shape (S, columns)
-        Mean observation in each cell, of the columns that are used.
-    examples : ndarray of shape (S, width)
-        An observation in each cell, of all columns: that nearest to the centre.
-    coordinates : Coordinates
-        How observations are read.
-    fit : Fit
-        How well the model of actions explains the data.
-    is_continuous : bool
-        Whether actions are vectors.
-    model : Displacement or ActionEffects
-        The model of actions.
-    targets : ndarray of shape (S, A, 2, d) or None
-        Where to aim for each move, and a place on the border to pass; only where
-        actions are vectors.
-    failures : Failures
-        Places where actions fail.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> obs = rng.uniform(0, 10, (20_000, 2))
-    >>> action = rng.integers(4, size=20_000)
-    >>> moves = np.array([[0, 1], [1, 0], [0, -1], [-1, 0]])
-    >>> cells = make_cells((obs, action, np.clip(obs + moves[action], 0, 10)))
-    >>> cells.mdp
-    MDP(196 states, 4 actions, stochastic)
-    >>> cells.state([0.5, 0.5])
-    0
-    """
-
-    mdp: MDP
-    size: FloatArray
-    centers: FloatArray
-    examples: FloatArray
-    coordinates: Coordinates
-    fit: Fit
-    is_continuous: bool
-    model: Displacement | ActionEffects
-    targets: FloatArray | None = None
-
-    def __init__(
-        self,
-        coordinates: Coordinates,
-        grid: Grid,
-        step: FloatArray,
-        mdp: MDP,
-        near: float = 3.0,
-    ) -> None:
-        self.coordinates = coordinates
-        self.grid = grid
-        self.size = grid.size
-        self.step = step
-        self.step_list: list[float] = step.tolist()
-        self.mdp = mdp
-        nothing = np.zeros((0, len(step)))
-        self.failures = Failures(nothing, nothing, np.zeros(0, dtype=np.bool_))
-        self._near = near
-
-    def state(self, obs: Any) -> int:
-        """The number of the cell that an observation belongs to."""
-        return self.locate(self.coordinates.read(obs), obs)
-
-    def locate(self, point: FloatArray, obs: Any) -> int:
-        """As `state`, of an observation that was read."""
-        state = self.find(point)
-        if state < 0:
-            distance, home = self._tree.query(point / self.grid.size)
-            nearest = self._tree.data[home] * self.grid.size
-            length = float(np.linalg.norm(nearest - point))
-            raise ValueError(
-                f"{np.round(obs, 3)} is {distance:.1f} cells away from the data, a "
-                f"distance of {length:.3g}: choose a place in them, or give a larger "
-                "cell_size"
-            )
-        return state
-
-    def find(self, point: FloatArray) -> int:
-        """The cell of a point, or one that is near; -1 if it is far from the data."""
-        state = self.grid.number.get(self.grid.corner(point.tolist()), -1)
-        if state < 0:
-            distance, home = self._tree.query(point / self.grid.size)
-            if distance <= self._near:
-                state = int(self._homes[home])
-        return state
-
-    def find_homes(self, centers: FloatArray) -> None:
-        """Replace cells that no way leads to and from by the nearest other ones.
-
-        The grid then finds the other cell, the home, by the corner of the first.
-        """
-        # Cells that a way leads to and from have others in their component.
-        walk = uniform_walk(stay_at_end(self.mdp))
-        component = connected_components(walk, connection="strong")[1]
-        is_joined = np.bincount(component)[component] > 1
-        self._homes = np.arange(len(is_joined))
-        if is_joined.any():
-            self._homes = np.flatnonzero(is_joined)
-
-        self._tree = cKDTree(centers[self._homes] / self.grid.size)
-        for state in np.flatnonzero(~is_joined):
-            distance, home = self._tree.query(centers[state] / self.grid.size)
-            if distance <= self._near:
-                corner = tuple(self.grid.corners[state].tolist())
-                self.grid.number[corner] = int(self._homes[home])
-
-    def expect(self, point: FloatArray, action: Any) -> FloatArray:
-        """The change ``(d,)`` that the model expects of an action at a point."""
-        if isinstance(self.model, Displacement):
-            return self.model.predict(np.asarray(action))
-        if action < 0:
-            return np.zeros_like(point)
-        changes = self.model.predict(point[None], np.array([action]))
-        return np.asarray(changes[0])
-
-    def measure_failures(self, point: FloatArray, actions: list[Any]) -> list[float]:
-        """How often some actions failed at this very place, by the data."""
-        taken = np.array(actions)
-        if isinstance(self.model, Displacement):
-            aims = self.model.predict(taken) / self.step
-        else:
-            aims = self._find_aims(taken[:, None], taken)
-        return self.failures.measure(point / self.step, aims)
-
-    def record_failures(
-        self,
-        points: FloatArray,
-        expected: FloatArray,
-        change: FloatArray,
-        action: NDArray[Any],
-    ) -> None:
-        """Keep which steps did not go as the model expects."""
-        progress, is_aimed = measure_progress(expected, change, self.step)
-        # A jump did lead somewhere.
-        is_jump = (np.abs(change) > 2.0 * self.step).any(axis=1)
-        has_failed = (progress < 0.5) & ~is_jump
-        aims = self._find_aims(expected / self.step, action)
-        self.failures = Failures(
-            points[is_aimed] / self.step, aims[is_aimed], has_failed[is_aimed]
-        )
-
-    def _find_aims(self, expected: FloatArray, action: NDArray[Any]) -> FloatArray:
-        """What steps aim at: where they should lead, or which action they take."""
-        if self.is_continuous:
-            return expected
-        # Another action is nothing to compare with.
-        return 10.0 * np.asarray(action, dtype=np.float64)[:, None]
-
-
-def make_cells(
-    data: Any,
-    cell_size: ArrayLike | None = None,
-    *,
-    columns: Sequence[int | str] | None = None,
-    reversible: bool = True,
-    progress: Progress | None = None,
-) -> Cells:
-    """Sort logged vectors into cells, and count where steps lead.
+    Only cells in which there are data have a number. An observation in another cell
+    belongs to the nearest of them. `VectorModel` makes this map from recorded vectors.
 
     Parameters
     ----------
-    data : object
-        Whatever `Transitions.of` accepts, with vectors as observations; actions may be
-        vectors, too.
-    cell_size : float or array of shape (columns,), default=None
-        Sides of the cells, in the units of the observation. None: the largest size at
-        which a cell's steps predict each other no worse than at the best size.
-    columns : sequence of int or str, default=None
-        The columns of the observation to use. None: all that ever change
-        (`check_columns` looks at them).
-    reversible : bool, default=True
-        Where actions are vectors: whether a move that was seen in one direction counts
-        in the other, too.
-    progress : callable, default=None
-        As in `check_columns`.
+    low : tuple of float
+        The corner where cells begin, in each coordinate.
+    size : tuple of float
+        Sides of the cells.
+    columns : tuple of int
+        Numbers of the columns of the observations that are used. Each of them is a
+        coordinate, and an angle is two: its sine and its cosine.
+    arrays : dict
+        ``"corners"``: integers ``(S, d)``, the place of each cell in the grid; and
+        ``"examples"`` ``(S, D)``, an observation in each cell, if they are known.
+    angles : tuple of bool, default=()
+        Which of the columns are angles in radians; empty if none is.
+    step : tuple of float, default=()
+        A large step in each coordinate; empty if it is not known.
 
-    Returns
-    -------
-    Cells
-        The table is its ``mdp``.
+    Examples
+    --------
+    >>> corners = np.array([[0, 0], [1, 0], [1, 1]])
+    >>> cells = Cells((0.0, 0.0), (0.5, 0.5), (0, 2), {"corners": corners})
+    >>> cells.find_states([[0.7, 99.0, 0.1], [0.6, 99.0, 7.0]]).tolist()
+    [1, 2]
+
+    Where an environment has vectors, cells are states for `explore`:
+
+    >>> cells.key(None, np.array([0.7, 99.0, 0.1]))
+    (1, 0)
     """
-    batch = Transitions.of(data, continuous=True)
-    if len(batch) < 2:
-        raise ValueError(
-            f"data must have at least 2 transitions, got {len(batch)}: record more "
-            "steps"
-        )
-    _warn_of_poor_data(batch)
-    obs = check_vectors("obs", batch.obs)
-    next_obs = check_vectors("next_obs", batch.next_obs, obs.shape[1])
-    is_continuous = batch.action.ndim > 1 or batch.action.dtype.kind == "f"
 
-    # From columns of observations to coordinates.
-    report = check_columns(batch, columns, progress=progress)
-    if (obs == next_obs).all():
-        raise ValueError(
-            f"none of {count_noun(len(batch), 'step')} changes the observation: record "
-            "steps that change something"
-        )
-    coordinates = Coordinates(obs, next_obs, report.used, has_angles=not is_continuous)
-    before = coordinates.apply(obs)
-    after = coordinates.apply(next_obs)
-    sides = None
-    if cell_size is not None:
-        sides = coordinates.spread(cell_size)
+    low: tuple[float, ...]
+    size: tuple[float, ...]
+    columns: tuple[int, ...]
+    arrays: dict[str, NDArray[Any]]
+    angles: tuple[bool, ...] = ()
+    step: tuple[float, ...] = ()
 
-    if is_continuous:
-        action = batch.action
-        if action.ndim == 1:
-            action = action[:, None]
-        action = check_vectors("action", action)
-        cells = _make_from_vectors(
-            coordinates, before, action, after, batch.terminated, sides, reversible
-        )
-    else:
-        n_actions = read_spaces(data)[1]
-        if n_actions is None:
-            n_actions = int(batch.action.max()) + 1
-        if n_actions > _MOST_ACTIONS:
+    name: ClassVar[str] = "cells"
+
+    def __post_init__(self) -> None:
+        columns = check_column_numbers(self.columns)
+        angles = tuple(map(bool, self.angles)) or (False,) * len(columns)
+        n_coordinates = len(columns) + sum(angles)
+        corners = readonly(self.arrays["corners"], np.int64)
+        shape = (len(corners), n_coordinates)
+        has_bounds = len(self.low) == len(self.size) == n_coordinates
+        has_bounds = has_bounds and len(self.step) in (0, n_coordinates)
+        if not has_bounds or corners.shape != shape or not len(corners):
             raise ValueError(
-                f"at most {_MOST_ACTIONS:,} actions, got numbers up to "
-                f"{n_actions - 1:,}: number them without gaps, "
-                "np.unique(action, return_inverse=True)[1]"
+                f"low, size, step and corners must have {n_coordinates} columns, got "
+                f"{len(self.low)}, {len(self.size)}, {len(self.step)} and "
+                f"{corners.shape}"
             )
-        suspects = [column.number for column in report.suspects]
-        is_steered = coordinates.repeat(~np.isin(report.used, suspects))
-        cells = _make_from_numbers(
-            coordinates,
-            before,
-            batch.action,
-            after,
-            batch.terminated,
-            sides,
-            n_actions,
-            is_steered,
+        arrays = {"corners": corners}
+        if "examples" in self.arrays:
+            examples = readonly(self.arrays["examples"], np.float64)
+            if examples.ndim != 2 or len(examples) != len(corners):
+                raise ValueError(
+                    f"examples must be {len(corners)} rows, got {examples.shape}"
+                )
+            arrays["examples"] = examples
+
+        high = tuple(np.add(self.low, self.size).tolist())
+        low, _ = check_bounds(self.low, high)
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "size", tuple(map(float, self.size)))
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "arrays", arrays)
+        object.__setattr__(self, "angles", angles)
+        object.__setattr__(self, "step", tuple(map(float, self.step)))
+
+    @classmethod
+    def for_space(
+        cls, space: Any = None, obs: ArrayLike | None = None, **settings: Any
+    ) -> Self:
+        """Raise ValueError: cells are made from steps, not for a space."""
+        raise ValueError(
+            "cells are made from recorded steps: leave out features, and discover "
+            "makes them"
         )
 
-    # What each cell looks like, by the points in it.
-    points = np.concatenate([before, after])
-    number = cells.grid.find(cells.grid.cell(points))
-    centers = mean_rows(points, number, cells.grid.n_states)
-    cells.find_homes(centers)
-    cells.centers = coordinates.invert(centers)
-    nearest = _find_nearest(points, number, centers, cells.size)
-    cells.examples = np.concatenate([obs, next_obs])[nearest]
-
-    _warn_of_poor_fit(cells)
-    _warn_of_columns(report, cells)
-    return cells
-
-
-def _warn_of_poor_data(batch: Transitions, min_steps: int = 100) -> None:
-    """Warn of too few steps for a table, and of a single action in all of them."""
-    if len(batch) < min_steps:
-        warnings.warn(
-            f"{len(batch)} steps show hardly any way: record some thousand, in which "
-            "places are visited more than once",
-            # Past make_cells, Planner and its bar, to the line that makes the planner.
-            stacklevel=5,
-        )
-    if (batch.action == batch.action[0]).all():
-        shown = np.array2string(np.asarray(batch.action[0]), threshold=6)
-        warnings.warn(
-            f"all {len(batch)} steps have the same action {shown}: nothing can be "
-            "chosen; record steps of different actions",
-            stacklevel=5,
+    def take(self, states: IndexArray) -> Self:
+        """Some of the cells, numbered in the order of `states`."""
+        return replace(
+            self, arrays={name: array[states] for name, array in self.arrays.items()}
         )
 
+    def to_dict(self) -> dict[str, Any]:
+        """The grid as plain JSON values; a file holds the arrays beside it."""
+        return {
+            "map": self.name,
+            "low": list(self.low),
+            "size": list(self.size),
+            "columns": list(self.columns),
+            "angles": list(self.angles),
+            "step": list(self.step),
+        }
 
-def _find_nearest(
-    points: FloatArray, number: IndexArray, centers: FloatArray, size: FloatArray
-) -> IndexArray:
-    """``(S,)`` the first of the points that are nearest to the centre of each cell.
+    # What the cells are
 
-    `number` ``(N,)`` is the cell of each point.
-    """
-    offsets = (points - centers[number]) / size
-    distance = (offsets**2).sum(axis=1)
-    # By cell, and in each cell by distance. Near ties are ties, as everywhere.
-    order = np.lexsort((distance.round(9), number))
-    _, first_in_cell = np.unique(number[order], return_index=True)
-    return order[first_in_cell]
+    @property
+    def n_features(self) -> int:
+        """Number of cells S."""
+        return len(self.arrays["corners"])
 
+    @property
+    def examples(self) -> FloatArray:
+        """``(S, D)`` an observation in each cell, with all columns."""
+        if "examples" not in self.arrays:
+            raise ValueError("these cells have no examples: make them from a log")
+        return self.arrays["examples"]
 
-def _make_from_vectors(
-    coordinates: Coordinates,
-    before: FloatArray,
-    action: FloatArray,
-    after: FloatArray,
-    ended: BoolArray,
-    sides: FloatArray | None,
-    reversible: bool,
-) -> Cells:
-    """The cells of steps whose actions are vectors."""
-    change = after - before
-    step = measure_unit(before, after)
-    model = Displacement(action, change, step)
-    expected = model.predict(action)
-    if sides is None:
-        outcomes = _read_progress(before, after, expected, step, reversible)
-        sides = choose_common_multiple(outcomes)
+    @cached_property
+    def centers(self) -> FloatArray:
+        """The middle of each cell ``(S, columns)``, in the columns that are used."""
+        return self.coordinates.invert(self.grid.middles)
 
-    grid = Grid(np.concatenate([before, after]), sides)
-    mdp, targets = count_moves(
-        grid, before, before + expected, after, ended, step, reversible
-    )
-    cells = Cells(coordinates, grid, step, mdp)
-    cells.is_continuous = True
-    cells.model = model
-    cells.targets = targets
-    cells.fit = measure_fit(expected, change, step)
+    @property
+    def coords(self) -> IndexArray | None:
+        """``(S, 2)`` row and column of each cell on a map of the first two coordinates.
 
-    cells.record_failures(before, expected, change, action)
-    return cells
+        The first one goes to the right and the second one up. Cells that differ in
+        others only have the same place. None for a single coordinate.
+        """
+        corners: IndexArray = self.arrays["corners"]
+        if corners.shape[1] < 2:
+            return None
+        return np.asarray(corners[:, [1, 0]] * [-1, 1], dtype=np.int64)
 
+    @cached_property
+    def coordinates(self) -> Coordinates:
+        """How observations are read."""
+        return Coordinates(self.columns, self.angles)
 
-def _make_from_numbers(
-    coordinates: Coordinates,
-    before: FloatArray,
-    action: IndexArray,
-    after: FloatArray,
-    ended: BoolArray,
-    sides: FloatArray | None,
-    n_actions: int,
-    is_steered: BoolArray,
-    min_explained: float = 0.5,
-) -> Cells:
-    """The cells of steps whose actions are numbered.
+    @cached_property
+    def grid(self) -> Grid:
+        """The places of the cells."""
+        return Grid(np.array(self.low), np.array(self.size), self.arrays["corners"])
 
-    Only coordinates that `is_steered` ``(d,)`` count as progress.
-    """
-    change = after - before
-    finite_step = measure_unit(before, after)
-    # Beside an infinite step, no change is progress.
-    step = np.where(is_steered, finite_step, np.inf)
-    model = ActionEffects(before, action, change, step, n_actions)
-    expected = model.predict(before, action)
-    fit = measure_fit(expected, change, step)
-    trusted = None
-    if fit.explained > min_explained:
-        trusted = model
+    # Where observations belong
 
-    if sides is None:
-        # Where the table has seen nothing, it believes a model that is trusted.
-        prior = np.zeros_like(expected)
-        if trusted is not None:
-            prior = expected
-        outcomes = _read_changes(before, action, change, finite_step, is_steered, prior)
-        sides = choose_multiples(outcomes)
+    def find_states(self, obs: ArrayLike) -> IndexArray:
+        """The number ``(N,)`` of the cell that each observation belongs to."""
+        return self.number_points(self.coordinates.apply(flatten_observations(obs)))
 
-    grid = Grid(np.concatenate([before, after]), sides)
-    mdp = count_actions(grid, before, action, after, ended, n_actions, trusted)
-    cells = Cells(coordinates, grid, step, mdp)
-    cells.is_continuous = False
-    cells.model = model
-    cells.fit = fit
+    def number_points(self, points: FloatArray) -> IndexArray:
+        """As `find_states`, of coordinates ``(N, d)``."""
+        places = self.grid.cell(points).tolist()
+        states = np.empty(len(points), dtype=np.intp)
+        for i, place in enumerate(places):
+            state = self.grid.number.get(tuple(place), -1)
+            if state < 0:
+                state = self.find_nearest(points[i])
+            states[i] = state
+        return states
 
-    # A model that explains little does not know what a failure is.
-    if trusted is not None:
-        cells.record_failures(before, expected, change, action)
-    return cells
+    def find_nearest(self, point: FloatArray) -> int:
+        """The first of the cells whose middle is nearest to a point, in cells."""
+        distances = np.square((self._middles - point) / self.grid.size).sum(axis=1)
+        return int(find_first_maximum(-distances))
 
+    def measure_distances(self, obs: ArrayLike) -> FloatArray:
+        """How far ``(N,)`` each observation is from its cell, in sides of cells."""
+        points = self.coordinates.apply(flatten_observations(obs))
+        offsets = points - self._middles[self.number_points(points)]
+        # Within a cell, no coordinate is more than half a side off its middle.
+        beyond = np.maximum(np.abs(offsets) / self.grid.size - 0.5, 0.0)
+        return np.asarray(np.sqrt(np.square(beyond).sum(axis=1)))
 
-def _read_progress(
-    before: FloatArray,
-    after: FloatArray,
-    expected: FloatArray,
-    step: FloatArray,
-    reversible: bool,
-    most: int = 200_000,
-) -> Outcomes:
-    """Which part of what steps aimed at they reached, of at most so many steps."""
-    rows = _sample_rows(len(before), most)
-    before = before[rows]
-    after = after[rows]
-    expected = expected[rows]
-    progress, is_aimed = measure_progress(expected, after - before, step)
-    direction = find_directions(expected, step)
+    def key(self, env: Any, obs: ArrayLike) -> tuple[int, ...]:
+        """The place of one observation in the grid, also where there are no data.
 
-    points = [before[is_aimed]]
-    label = [direction[is_aimed]]
-    outcome = [progress[is_aimed]]
-    if reversible:
-        # A step that succeeded counts as one back, too, as it does in the table. The
-        # number of the opposite direction is the same, counted from the end.
-        goes_back = is_aimed & (progress >= 0.5)
-        points.append(after[goes_back])
-        label.append(3 ** len(step) - 1 - direction[goes_back])
-        outcome.append(np.ones(np.count_nonzero(goes_back)))
-    return Outcomes(
-        points=np.concatenate(points),
-        label=np.concatenate(label),
-        outcome=np.concatenate(outcome)[:, None],
-        step=step,
-        is_steered=np.ones(len(step), dtype=np.bool_),
-        # A move that was never tried fails, as in the table.
-        prior=np.zeros((sum(map(len, points)), 1)),
-        prior_weight=0.25,
-        n_asked=len(points[0]),
-    )
+        ``explore(env, key=cells.key)`` takes cells for states.
+        """
+        rows = flatten_observations(np.asarray(obs)[None])
+        return self.grid.corner(self.coordinates.apply(rows)[0].tolist())
 
+    @cached_property
+    def _middles(self) -> FloatArray:
+        """``(S, d)`` the middle of each cell, in coordinates."""
+        return self.grid.middles
 
-def _read_changes(
-    points: FloatArray,
-    action: IndexArray,
-    change: FloatArray,
-    step: FloatArray,
-    is_steered: BoolArray,
-    prior: FloatArray,
-    most: int = 50_000,
-) -> Outcomes:
-    """What numbered actions changed, of at most so many steps."""
-    rows = _sample_rows(len(points), most)
-    return Outcomes(
-        points=points[rows],
-        label=action[rows],
-        outcome=change[rows] / step,
-        step=step,
-        is_steered=is_steered,
-        prior=np.clip(prior[rows] / step, -1.0, 1.0),
-        prior_weight=1.0,
-        n_asked=len(rows),
-    )
-
-
-def _sample_rows(n_rows: int, most: int) -> IndexArray:
-    """At most so many rows, at even distances."""
-    return np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.intp)
-
-
-def _warn_of_columns(report: ColumnReport, cells: Cells) -> None:
-    """Warn of columns that were left out, or that nobody steers."""
-    shares = {}
-    for place, column in enumerate(report.used):
-        coordinate = int(place + np.count_nonzero(cells.coordinates.is_angle[:place]))
-        n_slices = len(np.unique(cells.grid.corners[:, coordinate]))
-        shares[column] = f"cut into {n_slices} by the cells"
-    report.warn(shares)
-
-
-def _warn_of_poor_fit(cells: Cells, min_explained: float = 0.5) -> None:
-    """Warn where actions are vectors and the model of them explains little."""
-    if cells.is_continuous and cells.fit.explained < min_explained:
-        warnings.warn(
-            f"the model of actions explains {cells.fit.explained:.0%} of the movement "
-            "(planner.fit): plans may not hold; keep the columns that actions move "
-            "(columns=[...]), or number the actions",
-            # Past make_cells, Planner and its bar, to the line that makes the planner.
-            stacklevel=5,
-        )
+    def __repr__(self) -> str:
+        return f"Cells({self.n_features} cells of {len(self.columns)} columns)"

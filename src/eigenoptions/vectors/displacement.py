@@ -77,6 +77,21 @@ def measure_progress(
     return progress, is_aimed
 
 
+def drop_small_parts(
+    expected: FloatArray, step: FloatArray, least: float = 0.1, share: float = 0.25
+) -> FloatArray:
+    """Expected changes ``(N, d)`` without components that are next to nothing.
+
+    Those are less than a tenth of a large step, and a quarter of the largest component.
+    The fit of actions along one axis is not exact: beside the border of a cell, one
+    such step would count as a try of the diagonal, and tell nonsense about it.
+    """
+    scaled = np.abs(expected / step)
+    largest = scaled.max(axis=1, keepdims=True)
+    is_small = scaled < np.minimum(least, share * largest)
+    return np.where(is_small, 0.0, expected)
+
+
 def _fit_robustly(
     inputs: FloatArray, change: FloatArray, step: FloatArray
 ) -> FloatArray:

@@ -47,7 +47,7 @@ class Failures:
             return
 
         # Most places are free, and there nobody has to be asked.
-        places = Grid(points, np.full(points.shape[1], 0.5))
+        places = Grid.over(points, np.full(points.shape[1], 0.5))
         around = np.unique(places.cell(points[has_failed]), axis=0)
         for axis in np.eye(points.shape[1], dtype=np.int64):
             around = np.concatenate([around - axis, around, around + axis])

@@ -2,37 +2,35 @@
 
 Vectors are sorted into the cells of a grid. Each cell is a state of a table, so options
 are those of a table, computed and not fitted. They act on observations: the cell is a
-feature of them (`vectors.cell_map.Cells`).
+feature of them (`vectors.Cells`).
 """
 
 from __future__ import annotations
 
-import logging
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 
-from eigenoptions._types import FloatArray, IndexArray
+from eigenoptions._types import FloatArray
 from eigenoptions._validation import check_settings
 from eigenoptions.discovery.method import NoOptionsError
 from eigenoptions.discovery.tables import Request, discover_table
-from eigenoptions.mdp import MDP, graph
+from eigenoptions.mdp import graph
 from eigenoptions.options import OptionSet
 from eigenoptions.options.solver import compute_outcomes
 from eigenoptions.options.tuning import Exploration
 from eigenoptions.samples import Transitions, check_columns
 from eigenoptions.samples.columns import ColumnReport
-from eigenoptions.samples.features import FeatureMap, flatten_observations
+from eigenoptions.samples.features import flatten_observations
+from eigenoptions.samples.features.states import StateMap
 from eigenoptions.samples.linear import LinearOptionSet
 from eigenoptions.samples.sampling import Samples
 from eigenoptions.samples.tuning import tune_at_examples, tune_on_cells
-from eigenoptions.vectors.cell_map import Cells
-from eigenoptions.vectors.grid import Grid
+from eigenoptions.vectors.cells import Cells
+from eigenoptions.vectors.model import VectorModel, warn_of_few_steps
 from eigenoptions.vectors.sizes import number_cells
-
-logger = logging.getLogger("eigenoptions")
 
 
 def discover_cells(samples: Samples, request: Request) -> LinearOptionSet:
@@ -62,12 +60,12 @@ def discover_cells(samples: Samples, request: Request) -> LinearOptionSet:
     request = replace(request, settings=settings, gamma=gamma)
 
     report = check_columns(samples.transitions, columns, progress=request.progress)
-    _warn_of_few_steps(len(samples.transitions))
-    cells, mdp = make_cells(samples, report, cell_size)
+    warn_of_few_steps(len(samples.transitions))
+    model = cut_samples(samples, report, cell_size)
     provenance = {"source": "samples", "dynamics": "estimated", **samples.provenance}
-    options = discover_table(mdp, request, provenance, is_environment=True)
-    _warn_of_columns(report, samples.transitions, cells, options)
-    return act_on_cells(options, cells, gamma, tune_on_cells(options))
+    options = discover_table(model.mdp, request, provenance, is_environment=True)
+    _warn_of_columns(report, samples.transitions, model.cells, options)
+    return act_on_cells(options, model.cells, gamma, tune_on_cells(options))
 
 
 def tune_fitted(
@@ -89,20 +87,9 @@ def tune_fitted(
     """
     if report is None:
         report = check_columns(samples.transitions, progress=False)
-    cells, mdp = make_cells(samples, report)
-    obs = np.concatenate([samples.transitions.obs, samples.transitions.next_obs])
-    states, rows = np.unique(cells.find_states(obs), return_index=True)
-    return tune_at_examples(mdp, states, options.actions(obs[rows]))
-
-
-def _warn_of_few_steps(n_steps: int, least: int = 100) -> None:
-    """Warn of too few steps for a table."""
-    if n_steps < least:
-        logger.warning(
-            "%s hardly any way: record some thousand, in which places are visited more "
-            "than once",
-            "1 step shows" if n_steps == 1 else f"{n_steps} steps show",
-        )
+    model = cut_samples(samples, report)
+    states = np.arange(model.mdp.n_listed)
+    return tune_at_examples(model.mdp, states, options.actions(model.examples))
 
 
 def _warn_of_columns(
@@ -118,7 +105,7 @@ def _warn_of_columns(
 
 
 def act_on_cells(
-    options: OptionSet, cells: FeatureMap, gamma: float, exploration: Exploration
+    options: OptionSet, cells: StateMap, gamma: float, exploration: Exploration
 ) -> LinearOptionSet:
     """Options of a table of cells as options that act on observations.
 
@@ -154,12 +141,10 @@ def act_on_cells(
     )
 
 
-def make_cells(
-    samples: Samples,
-    report: ColumnReport,
-    cell_size: float | FloatArray | None = None,
-) -> tuple[Cells, MDP]:
-    """Sort recorded vectors into cells, and count where steps lead from each.
+def cut_samples(
+    samples: Samples, report: ColumnReport, cell_size: ArrayLike | None = None
+) -> VectorModel:
+    """The cells that recorded vectors connect.
 
     Parameters
     ----------
@@ -168,75 +153,26 @@ def make_cells(
     report : ColumnReport
         Which columns are used.
     cell_size : float or array, default=None
-        Sides of the cells. None: chosen by `choose_cell_size`.
-
-    Returns
-    -------
-    cells : Cells
-        The map from observations to cells.
-    mdp : MDP
-        The table.
+        Sides of the cells; see `VectorModel.of`.
     """
     steps = samples.transitions
-    obs = report.select(flatten_observations(steps.obs))
-    next_obs = report.select(flatten_observations(steps.next_obs))
     if cell_size is None:
-        size = choose_cell_size(obs, next_obs)
-    else:
-        size = _check_cell_size(cell_size, obs.shape[1])
-
-    grid = Grid(np.concatenate([obs, next_obs]), size)
-    numbered = _number_steps(grid, obs, next_obs, steps, samples.n_actions)
-    mdp = MDP.from_transitions(numbered, grid.n_states, samples.n_actions)
+        obs = report.select(flatten_observations(steps.obs))
+        next_obs = report.select(flatten_observations(steps.next_obs))
+        cell_size = choose_cell_size(obs, next_obs)
+    model = VectorModel.from_steps(
+        steps, report, cell_size, n_actions=samples.n_actions
+    )
 
     # What the data do not connect with the rest has no part in the eigenvectors.
-    component = connected_components(graph(mdp), directed=False)[1]
+    component = connected_components(graph(model.mdp), directed=False)[1]
     kept = np.flatnonzero(component == np.bincount(component).argmax())
     if len(kept) < 2:
         raise NoOptionsError(
             "no step leads from one cell to another: record more steps, or give a "
             "smaller cell_size"
         )
-
-    coords = grid.coords
-    if coords is not None:
-        coords = coords[kept] - coords[kept].min(axis=0)
-    cells = Cells(
-        tuple(grid.low.tolist()),
-        tuple(grid.size.tolist()),
-        report.used,
-        {"corners": grid.corners[kept]},
-    )
-    return cells, replace(mdp.restrict(kept), coords=coords)
-
-
-def _number_steps(
-    grid: Grid,
-    obs: FloatArray,
-    next_obs: FloatArray,
-    steps: Transitions,
-    n_actions: int,
-) -> Transitions:
-    """The steps between numbers of cells, and after them those that are borrowed."""
-    before = grid.find(grid.cell(obs))
-    after = grid.find(grid.cell(next_obs))
-
-    # Steps of one length lead to many equal distances: rounding errors must not decide.
-    points = (obs / grid.size).round(9)
-    borrowed = borrow_steps(points, before, steps.action, n_actions)
-    change = next_obs - obs
-    expected = obs[borrowed.point] + change[borrowed.step]
-    borrowed_after = grid.find(grid.cell(expected))
-    # Where there are no data, nothing says that one gets there: it may be a wall.
-    stays = borrowed_after < 0
-    borrowed_after[stays] = before[borrowed.point[stays]]
-
-    return Transitions(
-        np.concatenate([before, before[borrowed.point]]),
-        np.concatenate([steps.action, steps.action[borrowed.step]]),
-        np.concatenate([after, borrowed_after]),
-        np.concatenate([steps.terminated, steps.terminated[borrowed.step]]),
-    )
+    return model.restrict(kept)
 
 
 def choose_cell_size(
@@ -271,91 +207,3 @@ def choose_cell_size(
         if len(obs) >= visits * n_cells or is_coarse:
             return size
         n_steps *= 1.25
-
-
-def _check_cell_size(cell_size: Any, n_columns: int) -> FloatArray:
-    """One positive side per column."""
-    size = np.asarray(cell_size, dtype=np.float64)
-    is_positive = bool((np.isfinite(size) & (size > 0)).all())
-    if not is_positive or size.shape not in ((), (n_columns,)):
-        raise ValueError(
-            f"cell_size must be > 0, one number or {n_columns}, got {cell_size!r}"
-        )
-    return np.broadcast_to(size, (n_columns,))
-
-
-@dataclass(frozen=True, eq=False)
-class BorrowedSteps:
-    """Actions at points where others were taken.
-
-    Attributes
-    ----------
-    point : array of shape (M,)
-        Row of the point.
-    step : array of shape (M,)
-        Row of the step whose action and change are borrowed.
-    """
-
-    point: IndexArray
-    step: IndexArray
-
-
-def borrow_steps(
-    points: FloatArray,
-    states: IndexArray,
-    action: IndexArray,
-    n_actions: int,
-    *,
-    enough: int = 8,
-    reach: float = 1.0,
-) -> BorrowedSteps:
-    """What the other actions would have done, by the nearest step with each of them.
-
-    In several dimensions most cells have seen most actions once or twice, or never. But
-    a step nearby with the same action tells what it changes.
-
-    Parameters
-    ----------
-    points : array of shape (N, d)
-        Points before each step, in sides of cells.
-    states : array of shape (N,)
-        Their cells.
-    action : array of shape (N,)
-        The action of each step.
-    n_actions : int
-        Number of actions.
-    enough : int, default=8
-        An action that was taken so often in a cell is not borrowed there.
-    reach : float, default=1.0
-        Steps farther away, in sides of cells, are not borrowed.
-
-    Returns
-    -------
-    BorrowedSteps
-        At each point, at most one step for each action that is rare in its cell.
-    """
-    # Imported here: the first `discover` of a table does not need it.
-    from scipy.spatial import cKDTree
-
-    # Which actions were rare in which cells.
-    n_states = int(states.max()) + 1
-    pairs = states * n_actions + action
-    n_taken = np.bincount(pairs, minlength=n_states * n_actions)
-    is_rare = (n_taken < enough).reshape(n_states, n_actions)
-
-    # The empty arrays stand for nothing borrowed.
-    borrowers = [np.empty(0, dtype=np.intp)]
-    lenders = [np.empty(0, dtype=np.intp)]
-    for lent_action in range(n_actions):
-        has_taken = action == lent_action
-        has_it = np.flatnonzero(has_taken)
-        needs_it = np.flatnonzero(is_rare[states, lent_action] & ~has_taken)
-        if not len(has_it) or not len(needs_it):
-            continue
-        tree = cKDTree(points[has_it])
-        distance, nearest = tree.query(points[needs_it], distance_upper_bound=reach)
-        # The distance is infinite where none is within reach.
-        is_near = np.isfinite(distance)
-        borrowers.append(needs_it[is_near])
-        lenders.append(has_it[nearest[is_near]])
-    return BorrowedSteps(point=np.concatenate(borrowers), step=np.concatenate(lenders))

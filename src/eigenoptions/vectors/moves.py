@@ -17,7 +17,6 @@ from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._types import BoolArray, FloatArray, IndexArray
 from eigenoptions.mdp import MDP
-from eigenoptions.vectors.displacement import ActionEffects
 from eigenoptions.vectors.grid import Grid, mean_rows
 
 
@@ -103,68 +102,7 @@ def count_moves(
         shares = _measure_stops(all_steps, stops, len(moves), n_actions)
         table = _add_end(table, shares)
         targets = np.append(targets, np.full_like(targets[:1], np.nan), axis=0)
-    n_additional = int(stops.any())
-    return MDP(table, coords=grid.coords, n_additional=n_additional), targets
-
-
-def count_actions(
-    grid: Grid,
-    before: FloatArray,
-    action: IndexArray,
-    after: FloatArray,
-    ended: BoolArray,
-    n_actions: int,
-    model: ActionEffects | None,
-    few: int = 5,
-) -> MDP:
-    """The table of numbered actions between cells.
-
-    Parameters
-    ----------
-    grid : Grid
-        The cells.
-    before, after : ndarray of shape (N, d)
-        Points before and after each step.
-    action : ndarray of int of shape (N,)
-        Actions.
-    ended : ndarray of bool of shape (N,)
-        Which steps ended an episode.
-    n_actions : int
-        Number of actions.
-    model : ActionEffects or None
-        What actions are expected to do. Where an action was tried fewer than `few`
-        times, one step that the model expects is added to what was seen.
-    few : int, default=5
-        See `model`.
-
-    Returns
-    -------
-    MDP
-        One state per cell. An action that was never tried, and of which no model says
-        what it does, stays. Steps that ended an episode where others went on lead to an
-        additional state.
-    """
-    n_states = grid.n_states
-    n_rows = n_states * n_actions
-    state = grid.find(grid.cell(before))
-    next_state = grid.find(grid.cell(after))
-    row = state * n_actions + action
-    stops = _find_stops(state, next_state, ended, n_states)
-    counts = _count_pairs(row[~stops], next_state[~stops], (n_rows, n_states))
-    n_tries = np.bincount(row, minlength=n_rows)
-    if model is not None:
-        expected = _expect_outcomes(grid, before, state, n_actions, model)
-        is_rare = n_tries < few
-        counts = csr_array(counts + expected.multiply(is_rare[:, None]))
-
-    # What was never tried may fail, and without a model it stays.
-    untried = np.flatnonzero(n_tries == 0)
-    stays = _count_pairs(untried, untried // n_actions, counts.shape)
-    table = _normalize_rows(counts + stays)
-    if stops.any():
-        n_stopped = np.bincount(row[stops], minlength=n_rows)
-        table = _add_end(table, n_stopped / np.maximum(n_tries, 1))
-    return MDP(table, coords=grid.coords, n_additional=int(stops.any()))
+    return MDP(table, n_additional=int(stops.any())), targets
 
 
 def _find_stops(
@@ -208,36 +146,6 @@ def _add_end(table: csr_array, shares: FloatArray) -> csr_array:
     extended = csr_array(vstack([rows, csr_array(stays)]))
     extended.eliminate_zeros()
     return extended
-
-
-def _expect_outcomes(
-    grid: Grid,
-    points: FloatArray,
-    state: IndexArray,
-    n_actions: int,
-    model: ActionEffects,
-    most: int = 100_000,
-) -> csr_array:
-    """``(S * A, S)`` where the model leads from the points of each cell."""
-    # At most so many points, and at least one of each cell.
-    sampled = np.linspace(0, len(points) - 1, min(len(points), most)).astype(int)
-    firsts = np.unique(state, return_index=True)[1]
-    sampled = np.union1d(sampled, firsts)
-    points = points[sampled]
-    state = state[sampled]
-
-    rows = []
-    next_states = []
-    for action in range(n_actions):
-        actions = np.full(len(points), action)
-        expected = points + model.predict(points, actions)
-        found = grid.find(grid.cell(expected))
-        # Where there are no data, nothing says that one gets there.
-        next_states.append(np.where(found >= 0, found, state))
-        rows.append(state * n_actions + action)
-    shape = (grid.n_states * n_actions, grid.n_states)
-    outcomes = _count_pairs(np.concatenate(rows), np.concatenate(next_states), shape)
-    return _normalize_rows(outcomes)
 
 
 def _count_pairs(

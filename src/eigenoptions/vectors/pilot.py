@@ -14,10 +14,16 @@ from eigenoptions.mdp import MDP
 from eigenoptions.options import TERMINATE
 from eigenoptions.options.purposes import make_goal_purposes
 from eigenoptions.options.solver import choose_actions, solve
-from eigenoptions.vectors.cells import Cells
 from eigenoptions.vectors.courses import Course, rank
 from eigenoptions.vectors.displacement import Displacement
+from eigenoptions.vectors.model import VectorModel
+from eigenoptions.vectors.moves import neighbour_moves
 from eigenoptions.vectors.potentials import Potentials
+
+# Near places where steps failed, `Planner.act` takes one of the best moves at random so
+# often: not always the very best.
+_VARIED = 0.2
+_N_VARIANTS = 3
 
 
 class Pilot:
@@ -27,7 +33,7 @@ class Pilot:
     ----------
     mdp : MDP
         The table.
-    cells : Cells or None
+    model : VectorModel or None
         The cells of the table; None for numbered states.
     is_seen : ndarray of bool of shape (S,)
         Which numbered states are in the data.
@@ -42,27 +48,31 @@ class Pilot:
     def __init__(
         self,
         mdp: MDP,
-        cells: Cells | None,
+        model: VectorModel | None,
         is_seen: BoolArray,
         potentials: Potentials,
         gamma: float,
         greedy: bool,
     ) -> None:
         self.mdp = mdp
-        self._cells = cells
+        self._model = model
         self._is_seen = is_seen
         self._potentials = potentials
         self._gamma = gamma
         self._greedy = greedy
         self._courses: dict[int, Course] = {}
+        # A list is faster than an array for a single point.
+        self._step_list: list[float] = []
+        if model is not None:
+            self._step_list = model.step.tolist()
 
     # Where things are
 
     def locate(self, obs: Any) -> tuple[FloatArray, int]:
         """The coordinates of an observation, and its state."""
-        if self._cells is not None:
-            point = self._cells.coordinates.read(obs)
-            return point, self._cells.locate(point, obs)
+        if self._model is not None:
+            point = self._model.read(obs)
+            return point, self._model.locate(point, obs)
         # States may have names, which are strings or tuples.
         if isinstance(obs, str | tuple):
             obs = self.mdp.find_state(obs)
@@ -75,19 +85,19 @@ class Pilot:
 
     def find(self, obs: Any) -> tuple[FloatArray, int]:
         """As `locate`; the state is -1 where there are no data."""
-        if self._cells is None:
+        if self._model is None:
             return self.locate(obs)
-        point = self._cells.coordinates.read(obs)
-        return point, self._cells.find(point)
+        point = self._model.read(obs)
+        return point, self._model.find(point)
 
     def is_at(
         self, point: FloatArray, state: int, goal_point: FloatArray, goal_state: int
     ) -> bool:
         """Whether a point is at a goal."""
-        if self._cells is None:
+        if self._model is None:
             return state == goal_state
-        n_steps = float((np.abs(point - goal_point) / self._cells.step).max())
-        if self._cells.is_continuous:
+        n_steps = float((np.abs(point - goal_point) / self._model.step).max())
+        if self._model.has_vector_actions:
             return n_steps <= 1.0
         # Steps of one length may lead past a small cell again and again, but not past
         # all places that are half a step away.
@@ -109,8 +119,8 @@ class Pilot:
         The move is TERMINATE in the goal's own cell.
         """
         move = course.policy[state]
-        cells = self._cells
-        is_continuous = cells is not None and cells.is_continuous
+        model = self._model
+        is_continuous = model is not None and model.has_vector_actions
         if not is_continuous and self.is_at(point, state, goal_point, last):
             return TERMINATE, TERMINATE
         if is_continuous and self._is_beside(point, goal_point, state, last):
@@ -121,9 +131,41 @@ class Pilot:
         else:
             action = self.make_action(point, state, move)
 
-        if cells is not None and cells.failures.is_near(point / cells.step):
-            return self._avoid(cells, course, point, state, move, goal_point, action)
+        if model is not None and model.failures.is_near(point / model.step):
+            return self._avoid(model, course, point, state, move, goal_point, action)
         return move, action
+
+    def vary(
+        self,
+        course: Course,
+        point: FloatArray,
+        state: int,
+        move: int,
+        action: Any,
+        rng: np.random.Generator,
+    ) -> Any:
+        """Sometimes another action than the given one, near places where steps failed.
+
+        A rule without memory repeats its mistake: at a wall, a move that works from
+        most of a cell may fail from this very place, and the answer is the same again.
+        """
+        model = self._model
+        if model is None or model.targets is None or move == TERMINATE:
+            return action
+        is_risky = model.failures.is_near(point / model.step)
+        if not is_risky or rng.random() >= _VARIED:
+            return action
+
+        assert isinstance(model.effects, Displacement)
+        others = course.rank_moves(state)[:_N_VARIANTS]
+        other = others[rng.integers(len(others))]
+        directions = neighbour_moves(len(point))
+        if other == len(directions):
+            # The last move jumps, and has no direction.
+            return action
+        # Straight, and not to where others crossed the border: that way may be what
+        # fails.
+        return model.effects.aim(point, point + model.step * directions[other])
 
     def _is_beside(
         self, point: FloatArray, goal_point: FloatArray, state: int, last: int
@@ -134,10 +176,8 @@ class Pilot:
         """
         if state == last:
             return True
-        assert self._cells is not None
-        columns = zip(
-            point.tolist(), goal_point.tolist(), self._cells.step_list, strict=True
-        )
+        assert self._model is not None
+        columns = zip(point.tolist(), goal_point.tolist(), self._step_list, strict=True)
         return all(abs(x - goal) <= step for x, goal, step in columns)
 
     def _stay(self, point: FloatArray, obs: Any) -> Any:
@@ -147,13 +187,13 @@ class Pilot:
                 f"the data show no way from {np.round(obs, 3)} to the goal: record "
                 "steps between, or give a larger cell_size"
             )
-        if self._cells is None or not self._cells.is_continuous:
+        if self._model is None or not self._model.has_vector_actions:
             return TERMINATE
         return self._aim(point, point, None)
 
     def _avoid(
         self,
-        cells: Cells,
+        model: VectorModel,
         course: Course,
         point: FloatArray,
         state: int,
@@ -171,7 +211,7 @@ class Pilot:
         else:
             target = self._find_target(state, move)
             limit = 0.5
-        share, part = self._find_safest(cells, point, action, target)
+        share, part = self._find_safest(model, point, action, target)
         if share <= limit:
             return move, part
 
@@ -182,48 +222,52 @@ class Pilot:
         for other in others:
             other_action = self.make_action(point, state, other)
             other_target = self._find_target(state, other)
-            share, part = self._find_safest(cells, point, other_action, other_target)
+            share, part = self._find_safest(model, point, other_action, other_target)
             if share <= 0.5:
                 return other, part
         return move, action
 
     def _find_target(self, state: int, move: int) -> FloatArray | None:
         """The place that a move aims at; None where actions are numbered."""
-        assert self._cells is not None
-        if self._cells.targets is None:
+        assert self._model is not None
+        if self._model.targets is None:
             return None
-        return np.asarray(self._cells.targets[state, move, 0])
+        return np.asarray(self._model.targets[state, move, 0])
 
     def _find_safest(
-        self, cells: Cells, point: FloatArray, action: Any, target: FloatArray | None
+        self,
+        model: VectorModel,
+        point: FloatArray,
+        action: Any,
+        target: FloatArray | None,
     ) -> tuple[float, Any]:
         """The least share of failures of the parts of a way, and the first such part.
 
         The way has parts where actions are along one axis.
         """
-        model = cells.model
+        effects = model.effects
         parts = [action]
-        if target is not None and isinstance(model, Displacement):
-            parts = model.find_parts(point, target, action)
-        shares = cells.measure_failures(point, parts)
+        if target is not None and isinstance(effects, Displacement):
+            parts = effects.find_parts(point, target, action)
+        shares = model.measure_failures(point, parts)
         least = min(shares)
         return least, parts[shares.index(least)]
 
     def make_action(self, point: FloatArray, state: int, move: int) -> Any:
         """The action that makes a move of the table at a point."""
-        cells = self._cells
-        if cells is None or not cells.is_continuous:
+        model = self._model
+        if model is None or not model.has_vector_actions:
             return move
-        assert cells.targets is not None
-        target, border = cells.targets[state, move]
+        assert model.targets is not None
+        target, border = model.targets[state, move]
         return self._aim(point, target, border)
 
     def _aim(
         self, point: FloatArray, target: FloatArray, border: FloatArray | None
     ) -> FloatArray:
-        assert self._cells is not None
-        assert isinstance(self._cells.model, Displacement)
-        return self._cells.model.aim(point, target, border)
+        assert self._model is not None
+        assert isinstance(self._model.effects, Displacement)
+        return self._model.effects.aim(point, target, border)
 
     def rank_exits(self, state: int) -> list[int]:
         """Moves of a state, those that most likely leave it first."""
@@ -291,8 +335,8 @@ class Pilot:
         next_state: int,
     ) -> float | None:
         """The part of the expected displacement that a step made; None if it jumped."""
-        cells = self._cells
-        if cells is None:
+        model = self._model
+        if model is None:
             if move < 0 or next_state != state:
                 return 1.0
             row = self.mdp.transition[[state * self.mdp.n_actions + move]]
@@ -300,10 +344,10 @@ class Pilot:
             return 1.0 if stays > 0.5 else 0.0
 
         # In large steps: no action leads three times as far.
-        moved = (next_point - point) / cells.step
+        moved = (next_point - point) / model.step
         if np.abs(moved).max() > 3.0:
             return None
-        expected = cells.expect(point, action) / cells.step
+        expected = model.expect(point, action) / model.step
         square = float(expected @ expected)
         if square < 0.01:
             # Nothing was to move.
@@ -314,16 +358,18 @@ class Pilot:
         self, point: FloatArray, n_parts: float = 4.0
     ) -> tuple[int, ...] | None:
         """The square, a part of a step wide, of a point; None for numbered states."""
-        if self._cells is None:
+        if self._model is None:
             return None
-        columns = zip(point.tolist(), self._cells.step_list, strict=True)
+        columns = zip(point.tolist(), self._step_list, strict=True)
         return tuple([int(n_parts * x // step) for x, step in columns])
 
     def limit_circles(self, patience: int) -> int:
         """Steps after which a journey that came no nearer goes in circles."""
         steps_per_cell = 1.0
-        if self._cells is not None:
-            steps_per_cell = float((self._cells.size / self._cells.step).max())
+        if self._model is not None:
+            steps_per_cell = float(
+                (self._model.cells.grid.size / self._model.step).max()
+            )
         # A way through a large cell shows no progress for many steps.
         return patience * int(8 + 4 * min(steps_per_cell, 10.0))
 

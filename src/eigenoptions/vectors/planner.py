@@ -18,8 +18,13 @@ from scipy.sparse.csgraph import connected_components
 from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
 from eigenoptions._svg import draw_maps, show_figures, show_table
 from eigenoptions._ties import find_first_maximum
-from eigenoptions._types import BoolArray, FloatArray
-from eigenoptions._validation import check_choice, check_float, check_int
+from eigenoptions._types import BoolArray, FloatArray, Randomness
+from eigenoptions._validation import (
+    check_choice,
+    check_float,
+    check_int,
+    make_generator,
+)
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.mdp.chains import stay_at_end
 from eigenoptions.options import Option, OptionSet, eigenpurposes
@@ -27,10 +32,10 @@ from eigenoptions.options.purposes import make_goal_purposes
 from eigenoptions.options.solver import solve
 from eigenoptions.samples import Transitions
 from eigenoptions.spectra import spectrum
-from eigenoptions.vectors.cells import Cells, make_cells
 from eigenoptions.vectors.courses import find_most_likely
 from eigenoptions.vectors.displacement import Fit
 from eigenoptions.vectors.journey import Journey
+from eigenoptions.vectors.model import VectorModel
 from eigenoptions.vectors.pilot import Pilot
 from eigenoptions.vectors.places import Place
 from eigenoptions.vectors.potentials import POTENTIALS, PotentialFunction, Potentials
@@ -71,6 +76,8 @@ class Planner:
     reversible : bool, default=True
         With continuous actions: whether a move to a neighbouring cell that was seen in
         one direction counts in the other, too.
+    rng : int, default=0
+        Seed of `act`, which now and then varies a move near places where steps failed.
     progress : bool or callable, default=None
         As in `check_columns`, which takes longest.
 
@@ -95,17 +102,17 @@ class Planner:
     >>> obs, action = rng.uniform(0, 10, (20_000, 2)), rng.uniform(-1, 1, (20_000, 2))
     >>> planner = eo.Planner((obs, action, np.clip(obs + 0.2 * action, 0, 10)))
     >>> planner
-    Planner(144 states, 8 actions, log-z)
+    Planner(100 states, 8 actions, log-z)
     >>> print(planner.fit)
     the model of actions explains 99% of the movement; 0% of the steps were blocked
-    >>> planner.act([2.0, 5.5], [9.0, 5.5]).round()
-    array([1., 0.])
+    >>> bool(planner.act([2.0, 5.5], [9.0, 5.5])[0] > 0.5)
+    True
 
     One journey, which notices where it is stuck:
 
     >>> run = planner.start([9.0, 5.5])
-    >>> run.act([2.0, 5.5]).round()
-    array([1., 0.])
+    >>> bool(run.act([2.0, 5.5])[0] > 0.5)
+    True
     """
 
     @shows_progress
@@ -120,6 +127,7 @@ class Planner:
         gamma: float = 0.999,
         temperature: float = 1.3,
         reversible: bool = True,
+        rng: Randomness = 0,
         progress: ProgressArgument = None,
     ) -> None:
         progress = check_progress(progress)
@@ -128,31 +136,32 @@ class Planner:
             self._kind = check_choice("potential", potential, POTENTIALS)
         self._gamma = check_float("gamma", gamma, minimum=0, below=1)
         temperature = check_float("temperature", temperature, above=0)
+        self._rng = make_generator(rng)
 
         self.centers: FloatArray | None = None
         self.cell_size: FloatArray | None = None
         self.fit: Fit | None = None
-        self._cells: Cells | None = None
+        self._model: VectorModel | None = None
         batch = Transitions.of(data, continuous=True)
         if batch.obs.ndim == 1:
             is_seen = self._read_numbers(data, batch)
         else:
-            cells = make_cells(
+            model = VectorModel.of(
                 data,
                 cell_size,
                 columns=columns,
                 reversible=reversible,
                 progress=progress,
             )
-            self._cells = cells
-            self.mdp = cells.mdp
-            self.centers = cells.centers
-            self.cell_size = cells.size
-            self.fit = cells.fit
+            self._model = model
+            self.mdp = model.mdp
+            self.centers = model.centers
+            self.cell_size = model.cells.grid.size
+            self.fit = model.fit
             is_seen = np.ones(self.mdp.n_states, dtype=np.bool_)
         self._potentials = Potentials(self.mdp, potential, temperature)
         self._pilot = Pilot(
-            self.mdp, self._cells, is_seen, self._potentials, self._gamma, greedy
+            self.mdp, self._model, is_seen, self._potentials, self._gamma, greedy
         )
 
     def _read_numbers(self, data: Any, batch: Transitions) -> BoolArray:
@@ -189,19 +198,31 @@ class Planner:
 
     # What to do
 
-    def act(self, obs: Any, goal: Any) -> Any:
+    def act(self, obs: Any, goal: Any, *, varied: bool = True) -> Any:
         """The action that leads to the goal.
 
         It is a number, TERMINATE at the goal, or a vector within those of the data.
         Nothing is remembered between calls, so many robots and threads may ask; a
         single robot is served better by `start`. An action that the data show to fail
         from this very place more often than not is not taken if there is another.
+
+        Parameters
+        ----------
+        obs, goal : object
+            Observations, or numbers of states.
+        varied : bool, default=True
+            Whether to take, where actions are vectors and steps nearby failed, one of
+            the three best moves at random now and then. A robot that always does the
+            same may stand still at a wall. False: equal questions have equal answers.
         """
         pilot = self._pilot
         point, state = pilot.locate(obs)
         goal_point, last = pilot.locate(goal)
         course = pilot.find_course(last)
-        return pilot.decide(course, point, state, goal_point, last, obs)[1]
+        move, action = pilot.decide(course, point, state, goal_point, last, obs)
+        if not varied:
+            return action
+        return pilot.vary(course, point, state, move, action, self._rng)
 
     def start(self, goal: Any, patience: int = 3) -> Journey:
         """Begin a journey to a goal, which notices that it is stuck.
@@ -261,8 +282,8 @@ class Planner:
         array([0, 1, 2, 3])
         """
         max_steps = check_int("max_steps", max_steps)
-        cells = self._cells
-        if cells is None or not cells.is_continuous:
+        model = self._model
+        if model is None or not model.has_vector_actions:
             return self.plan(start, goal)[: max_steps + 1]
         pilot = self._pilot
         point, state = pilot.locate(start)
@@ -273,8 +294,8 @@ class Planner:
             if pilot.is_at(point, state, goal_point, last):
                 break
             action = pilot.decide(course, point, state, goal_point, last, point)[1]
-            point = point + cells.expect(point, action)
-            state = cells.locate(point, point)
+            point = point + model.expect(point, action)
+            state = model.locate(point, point)
             points.append(point)
         return np.array(points)
 
@@ -320,9 +341,9 @@ class Planner:
         if not isinstance(goals, int | np.integer):
             return [Place(self._pilot, goal) for goal in goals]
         landmarks = self._find_landmarks(int(goals))
-        if self._cells is None:
+        if self._model is None:
             return [Place(self._pilot, state) for state in landmarks]
-        return [Place(self._pilot, self._cells.examples[state]) for state in landmarks]
+        return [Place(self._pilot, self._model.examples[state]) for state in landmarks]
 
     def _find_landmarks(self, n: int) -> list[int]:
         """The first `n` states where eigenvectors are largest or smallest."""
@@ -358,8 +379,8 @@ class Planner:
     def _repr_html_(self) -> str:
         """The cells over two columns, or a table of counts, for a notebook."""
         fit = "" if self.fit is None else str(self.fit)
-        cells = self._cells
-        if cells is None or cells.grid.corners.shape[1] < 2:
+        model = self._model
+        if model is None or model.cells.coords is None:
             rows = [
                 ("states", f"{self.mdp.n_states:,}"),
                 ("actions", f"{self.mdp.n_actions:,}"),
@@ -367,9 +388,7 @@ class Planner:
             ]
             return show_table(repr(self), ("", ""), rows, [fit])
 
-        corners = cells.grid.corners
-        rows_and_columns = corners[:, [1, 0]] * np.array([-1, 1])
-        places, counts = np.unique(rows_and_columns, axis=0, return_counts=True)
+        places, counts = np.unique(model.cells.coords, axis=0, return_counts=True)
         note = "the first coordinate to the right, the second one up"
         values = None
         if counts.max() > 1:

@@ -10,12 +10,27 @@ With more data smaller cells predict better, and are taken.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from eigenoptions._types import BoolArray, FloatArray, IndexArray
+from eigenoptions.vectors.displacement import find_directions, measure_progress
+from eigenoptions.vectors.grid import number_rows
+
+# Sides are at least so many large steps, so that a step stays in its cell about as
+# often as it leaves it.
+_FEWEST_STEPS = 1.5
+
+# So many logged steps begin in a cell, on average.
+_VISITS = 4.0
+
+# The sizes that are compared, as multiples of the smallest.
+_FACTORS = (1.0, 1.41, 2.0, 2.83, 4.0)
+
+# Most steps that are predicted, of numbered actions and of vectors.
+_MOST_CHANGES = 50_000
+_MOST_PARTS = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,10 +45,6 @@ class Outcomes:
         The action of each step, or the direction that it aimed at.
     outcome : ndarray of shape (N, m)
         What came of the step; 0 for nothing, 1 for a large step as it was meant.
-    step : ndarray of shape (d,)
-        A large step.
-    is_steered : ndarray of bool of shape (d,)
-        Whether a column neither drifts nor is exogenous.
     prior : ndarray of shape (N, m)
         What the table predicts where nothing else was seen.
     prior_weight : float
@@ -45,54 +56,114 @@ class Outcomes:
     points: FloatArray
     label: IndexArray
     outcome: FloatArray
-    step: FloatArray
-    is_steered: BoolArray
     prior: FloatArray
     prior_weight: float
     n_asked: int
 
 
-def choose_common_multiple(
-    steps: Outcomes,
-    multiples: Iterable[float] = (1.0, 1.25, 1.77, 2.5, 3.54, 5.0),
+def choose_size(
+    before: FloatArray,
+    after: FloatArray,
+    step: FloatArray,
+    is_steered: BoolArray,
+    outcomes: Outcomes,
 ) -> FloatArray:
-    """Sides ``(d,)`` of cells that are the same number of steps wide in each column."""
-    sizes = [multiple * steps.step for multiple in multiples]
-    return sizes[_choose_largest(steps, sizes)]
+    """Sides ``(d,)`` of cells: one multiple of a large step in every coordinate.
 
+    The multiple is at least 1.5, and so large that four steps begin in a cell on
+    average. Of that size and some larger ones, the largest is chosen whose cells
+    predict no worse than those of the best. There are at least four cells along each
+    coordinate. A wall that is thinner than a cell may look open: give a smaller
+    `cell_size` there.
 
-def choose_multiples(
-    steps: Outcomes, n_rounds: int = 2, n_steps: float = 3.0, visits: float = 10.0
-) -> FloatArray:
-    """Sides ``(d,)`` of cells, chosen for one column after the other.
-
-    Numbered actions move by steps of their own, so cells are at most `n_steps` wide,
-    unless the data would have fewer than `visits` steps in a cell. A column that drifts
-    or is exogenous, such as a battery, is nothing that one steers: its cells may be as
-    wide as its range.
+    Parameters
+    ----------
+    before, after : ndarray of shape (N, d)
+        Points before and after each step.
+    step : ndarray of shape (d,)
+        A large step.
+    is_steered : ndarray of bool of shape (d,)
+        Whether a coordinate neither drifts nor is exogenous. One that nobody steers,
+        such as a battery, is cut in two or three.
+    outcomes : Outcomes
+        What cells have to predict.
     """
-    ranges = np.ptp(steps.points, axis=0)
-    # A heading of few values has to be told apart, so cells begin below one step.
-    finest = 0.75 * steps.step
-    to_range = np.ceil(np.log2(np.maximum(ranges / finest, 1.0))).astype(int)
-    most = np.minimum(to_range, round(np.log2(n_steps / 0.75)))
-    while (most < to_range).any():
-        n_cells = len(np.unique(number_cells(steps.points, finest * 2.0**most)))
-        if n_cells * visits <= len(steps.points):
-            break
-        most = np.minimum(most + 1, to_range)
-    most = np.where(steps.is_steered, most, to_range)
+    extent = np.ptp(np.concatenate([before, after]), axis=0)
+    # A constant column that was asked for is one cell wide.
+    extent = np.where(extent > 0.0, extent, step)
+    widest = np.where(is_steered, extent / 4.0, extent / 2.0)
+    unit = np.where(is_steered, step, np.inf)
 
-    size: FloatArray = finest * 2.0**most
-    for _ in range(n_rounds):
-        for j, n_doublings in enumerate(most):
-            sizes = []
-            for power in range(n_doublings + 1):
-                candidate = size.copy()
-                candidate[j] = finest[j] * 2.0**power
-                sizes.append(candidate)
-            size = sizes[_choose_largest(steps, sizes)]
-    return size
+    multiple = _FEWEST_STEPS
+    while True:
+        size = np.minimum(multiple * unit, widest)
+        n_cells = len(np.unique(number_cells(before, size)))
+        if len(before) >= _VISITS * n_cells or (size >= widest).all():
+            break
+        multiple *= 1.25
+
+    sizes = [np.minimum(multiple * factor * unit, widest) for factor in _FACTORS]
+    return sizes[_choose_largest(outcomes, sizes)]
+
+
+def read_changes(
+    points: FloatArray,
+    action: IndexArray,
+    change: FloatArray,
+    step: FloatArray,
+    prior: FloatArray,
+) -> Outcomes:
+    """What numbered actions changed, beside what the prior ``(N, d)`` expects."""
+    rows = _sample_rows(len(points), _MOST_CHANGES)
+    return Outcomes(
+        points=points[rows],
+        label=action[rows],
+        outcome=change[rows] / step,
+        prior=np.clip(prior[rows] / step, -1.0, 1.0),
+        prior_weight=1.0,
+        n_asked=len(rows),
+    )
+
+
+def read_progress(
+    before: FloatArray,
+    after: FloatArray,
+    expected: FloatArray,
+    step: FloatArray,
+    reversible: bool,
+) -> Outcomes:
+    """Which part of the change that steps aimed at they made."""
+    rows = _sample_rows(len(before), _MOST_PARTS)
+    before = before[rows]
+    after = after[rows]
+    expected = expected[rows]
+    progress, is_aimed = measure_progress(expected, after - before, step)
+    direction = find_directions(expected, step)
+
+    points = [before[is_aimed]]
+    label = [direction[is_aimed]]
+    outcome = [progress[is_aimed]]
+    if reversible:
+        # A step that succeeded counts as one back, too, as it does in the table. The
+        # number of the opposite direction is the same, counted from the end.
+        goes_back = is_aimed & (progress >= 0.5)
+        points.append(after[goes_back])
+        label.append(3 ** len(step) - 1 - direction[goes_back])
+        outcome.append(np.ones(np.count_nonzero(goes_back)))
+    return Outcomes(
+        points=np.concatenate(points),
+        label=np.concatenate(label),
+        outcome=np.concatenate(outcome)[:, None],
+        # A move that was never tried fails, as in the table.
+        prior=np.zeros((sum(map(len, points)), 1)),
+        prior_weight=0.25,
+        n_asked=len(points[0]),
+    )
+
+
+def _sample_rows(n_rows: int, most: int) -> IndexArray:
+    """At most so many rows, at even distances."""
+    return np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.intp)
 
 
 def _choose_largest(steps: Outcomes, sizes: list[FloatArray]) -> int:
@@ -141,12 +212,5 @@ def number_cells(points: FloatArray, size: FloatArray) -> IndexArray:
 
     Points are in the same cell if and only if they have the same number.
     """
-    columns = np.floor((points - points.min(axis=0)) / size + 1e-6).astype(np.int64)
-    numbers = np.zeros(len(points), dtype=np.int64)
-    for column in columns.T:
-        pairs = numbers * (int(column.max()) + 1) + column
-        # As few numbers as possible, so that no product of them overflows.
-        numbers = pairs
-        if pairs.max() > 2**30:
-            numbers = np.unique(pairs, return_inverse=True)[1]
-    return numbers
+    columns = np.floor((points - points.min(axis=0)) / size + 1e-6)
+    return number_rows(columns.astype(np.int64))

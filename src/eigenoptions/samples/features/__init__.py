@@ -26,6 +26,7 @@ from eigenoptions.samples.features.observations import (
 )
 from eigenoptions.samples.features.one_hot import OneHot
 from eigenoptions.samples.features.raw import Raw
+from eigenoptions.samples.features.states import StateMap
 from eigenoptions.samples.features.tiles import Tiles
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "OneHot",
     "Bits",
     "Raw",
+    "StateMap",
     "Fourier",
     "Tiles",
 ]
