@@ -14,8 +14,14 @@ import pandas as pd
 
 from reproduction.lab import Lab, open_lab
 from studies.arena.deep_page import STORED
-from studies.arena.deep_tasks import TEST_SEEDS, TEST_TASKS
-from studies.arena.deep_ways import NO_AGENT, SB3_DQN, SB3_PPO, TORCH_DQN
+from studies.arena.deep_tasks import TEST_SEEDS, TEST_TASKS, VIEW_TASKS
+from studies.arena.deep_ways import (
+    NO_AGENT,
+    NUMBERED_WAYS,
+    SB3_DQN,
+    SB3_PPO,
+    TORCH_DQN,
+)
 from studies.arena.page import PAGE, write_page
 
 # The ways of each agent, those of the main comparison first.
@@ -30,16 +36,26 @@ COMPARISONS: dict[str, Sequence[str]] = {
         "Exploring",
         "nearest, eigenoptions",
         "known options",
+        "plain, numbers",
+        "explore, numbers",
     ),
     SB3_PPO: (
         "plain",
         "counts",
         "explore, cloning",
+        "explore, cloning only",
         "explore, shaping",
         "known options",
     ),
-    SB3_DQN: ("plain", "counts", "explore, way", "Exploring"),
-    NO_AGENT: ("followed",),
+    SB3_DQN: (
+        "plain",
+        "counts",
+        "explore, way",
+        "Exploring",
+        "plain, numbers",
+        "explore, numbers",
+    ),
+    NO_AGENT: ("followed", "own search, followed"),
 }
 _KEY = ["agent", "way", "task", "seed"]
 
@@ -113,7 +129,9 @@ def list_jobs(
                 if ways and way not in ways:
                     continue
                 for task in tasks:
-                    rows.append((agent, way, task, seed))
+                    # Elsewhere the observation is the number of the state already.
+                    if way not in NUMBERED_WAYS or task in VIEW_TASKS:
+                        rows.append((agent, way, task, seed))
     return pd.DataFrame(rows, columns=_KEY)
 
 

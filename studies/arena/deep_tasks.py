@@ -223,6 +223,9 @@ TEST_TASKS = {
     ),
 }
 
+# Those whose observation is a view.
+VIEW_TASKS = ("FourRooms", "MultiRoom", "DoorKey")
+
 # Settings are chosen on these, with `DEVELOPMENT_SEEDS`.
 DEVELOPMENT_TASKS = {
     "long rooms": DeepTask(

@@ -11,7 +11,7 @@ import torch
 
 from eigenoptions.agents.sb3 import clone, fill_replay
 from eigenoptions.discovery import discover
-from eigenoptions.envs import OptionsWrapper, ShapedReward
+from eigenoptions.envs import OptionsWrapper, ShapedReward, StateNumber
 from eigenoptions.explore import Exploring, Found
 from eigenoptions.explore.explorer import Explorer
 from eigenoptions.options import OptionSet
@@ -19,7 +19,16 @@ from studies.arena.deep_budget import Budget, CountBonus, Env, Mask, take_exam
 from studies.arena.deep_dqn import TorchDQN
 from studies.arena.deep_sb3 import SB3Agent, make_dqn, make_ppo
 from studies.arena.deep_tasks import DEEP_TASKS, DeepTask
-from studies.arena.deep_ways import NO_AGENT, SB3_DQN, SB3_PPO, TORCH_DQN, WAYS, Way
+from studies.arena.deep_ways import (
+    NO_AGENT,
+    NUMBERED_WAYS,
+    SB3_DQN,
+    SB3_PPO,
+    TORCH_DQN,
+    WAYS,
+    Way,
+)
+from studies.arena.own_search import OwnSearch
 
 _GAMMA = 0.99
 
@@ -34,23 +43,32 @@ def train_deep(agent: str, task: str, way: str, seed: int) -> dict[str, Any]:
     logging.getLogger("eigenoptions").setLevel(logging.ERROR)
     seconds = time.process_time()
     kind = DEEP_TASKS[task]
-    chosen = WAYS[way]
+    chosen = (WAYS | NUMBERED_WAYS)[way]
     budget = Budget(kind.make(seed), kind.budget)
+    inner: Env = budget
+    exam = kind.make(seed)
+    if chosen.is_numbered or chosen.is_own_search:
+        inner = StateNumber(budget, key=choose_key(budget))
+        exam = StateNumber(exam, key=choose_key(exam), numbers=inner.numbers)
 
     found = None
     if chosen.explores_first:
-        found = explore_first(budget, seed, is_nearest=chosen.is_nearest)
+        found = explore_first(inner, budget, seed, is_nearest=chosen.is_nearest)
     options = find_options(chosen, kind, seed, found)
-    env = surround(budget, agent, chosen, seed, found, options)
-    if agent == NO_AGENT:
-        learner: Any = Follower(env)
+    env = surround(inner, agent, chosen, seed, found, options)
+    learner: Any
+    if chosen.is_own_search:
+        learner = OwnSearch(env, seed)
+        learner.explore(lambda: has_explored(budget))
+    elif agent == NO_AGENT:
+        learner = Follower(env)
     else:
         learner = make_learner(agent, env, budget, seed)
         if found is not None:
             hand_over(learner, chosen, found, options)
-        learner.learn()
+        if chosen.is_trained:
+            learner.learn()
 
-    exam = kind.make(seed)
     if options is not None:
         exam = OptionsWrapper(exam, options, option_chance=None)
     reached = take_exam(exam, learner.choose, seed)
@@ -70,13 +88,18 @@ def train_deep(agent: str, task: str, way: str, seed: int) -> dict[str, Any]:
 def choose_key(env: Env) -> str | None:
     """How states are recognised: MiniGrid's by its pose, from views and actions.
 
-    It is the same for `explore` and for the count bonus.
+    It is the same for `explore`, the count bonus and breadth-first search.
     """
-    return None if hasattr(env.observation_space, "n") else "pose"
+    return "observation" if hasattr(env.observation_space, "n") else "pose"
+
+
+def has_explored(budget: Budget, share: float = 0.75) -> bool:
+    """Whether there was a reward, or a share of the budget is spent."""
+    return budget.goals > 0 or budget.spent >= share
 
 
 def explore_first(
-    budget: Budget, seed: int, *, is_nearest: bool = False, share: float = 0.75
+    env: Env, budget: Budget, seed: int, *, is_nearest: bool = False
 ) -> Found:
     """Explore until the first reward, and spend at most a share of the budget.
 
@@ -86,10 +109,8 @@ def explore_first(
     promise = None
     if is_nearest:
         promise = _promise_equally
-    explorer = Explorer(
-        budget, key=choose_key(budget), seed=seed, rng=seed, promise=promise
-    )
-    while budget.goals == 0 and budget.spent < share:
+    explorer = Explorer(env, key=choose_key(env), seed=seed, rng=seed, promise=promise)
+    while not has_explored(budget):
         explorer.step()
     return explorer.found
 
@@ -119,7 +140,7 @@ def find_options(
 
 
 def surround(
-    budget: Budget,
+    inner: Env,
     agent: str,
     way: Way,
     seed: int,
@@ -127,7 +148,7 @@ def surround(
     options: OptionSet | None,
 ) -> Env:
     """Put the wrappers of a way around an environment."""
-    env: Env = budget
+    env = inner
     if way.bonus:
         env = CountBonus(env, way.bonus[agent], choose_key(env))
     if way.is_exploring:

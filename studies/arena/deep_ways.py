@@ -34,6 +34,12 @@ class Way:
         Whether rewards are shaped by the distance to what was rewarded.
     is_cloned : bool
         Whether policy and values are fitted to the known ways first.
+    is_trained : bool
+        Whether the agent learns. If not, it stays as it was cloned.
+    is_own_search : bool
+        Whether there is neither library nor agent, but breadth-first search.
+    is_numbered : bool
+        Whether the agent sees the number of its state instead of a view.
     """
 
     about: str
@@ -44,6 +50,9 @@ class Way:
     options: str = ""
     is_shaped: bool = False
     is_cloned: bool = False
+    is_trained: bool = True
+    is_own_search: bool = False
+    is_numbered: bool = False
 
     @property
     def knows(self) -> str:
@@ -93,10 +102,30 @@ WAYS = {
         explores_first=True,
         is_cloned=True,
     ),
+    "explore, cloning only": Way(
+        "the same without learning afterwards",
+        explores_first=True,
+        is_cloned=True,
+        is_trained=False,
+    ),
     "known options": Way("eigenoptions of the known table", options="known"),
     "followed": Way(
         "explore, then follow `found.option()`",
         explores_first=True,
         options="rewarded",
+    ),
+    "own search, followed": Way(
+        "breadth-first search to the nearest untried action, then the known way",
+        is_own_search=True,
+    ),
+}
+
+# Where the agent's view is not the state: the number of the state instead.
+NUMBERED_WAYS = {
+    "plain, numbers": Way("the agent alone", is_numbered=True),
+    "explore, numbers": Way(
+        "explore until the first reward; these steps fill the replay",
+        explores_first=True,
+        is_numbered=True,
     ),
 }

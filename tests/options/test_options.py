@@ -316,3 +316,14 @@ def test_text_of_a_set_has_no_control_characters(corridor):
 
 def test_pickled_set_is_the_same(options):
     assert same(pickle.loads(pickle.dumps(options)), options)
+
+
+def test_an_observation_that_was_never_seen_is_refused() -> None:
+    steps = [((0, 0), 0, (0, 1)), ((0, 1), 0, (0, 0))]
+    options = eo.discover(eo.MDP.from_transitions(steps), 1)
+    assert options[0].act(np.array([0, 1])) == options[0].act(1)
+    for new in (np.array([8, 8]), {"place": 8}):
+        with pytest.raises(ValueError, match="never seen"):
+            options[0].act(new)
+        with pytest.raises(ValueError, match="never seen"):
+            options.choices(new)

@@ -24,6 +24,7 @@ from studies.arena.deep_tasks import (
     make_rooms,
 )
 from studies.arena.deep_ways import SB3_PPO, TORCH_DQN, WAYS
+from studies.arena.own_search import OwnSearch
 
 
 def test_tasks_of_the_results_are_not_those_of_development() -> None:
@@ -102,6 +103,22 @@ def test_every_agent_runs_in_its_ways(agent: str, monkeypatch: Any) -> None:
         row = training.train_deep(agent, "CliffWalking", way, 100)
         assert 0 < row["first_goal"] <= 300
         assert 0.0 <= row["reached"] <= 1.0
+
+
+def test_own_search_goes_the_shortest_known_way() -> None:
+    env = MazeEnv("four-rooms")
+    search = OwnSearch(env, seed=0)
+    search.explore(lambda: len(search.outcomes) == 4 * 104 - 4)
+    # All but the four of the goal were tried, so that every way is known.
+    state, _ = env.reset()
+    n_steps = 0
+    is_over = False
+    while not is_over:
+        state, _, is_over, _, _ = env.step(search.choose(state))
+        n_steps += 1
+    mdp = env.mdp
+    found = eo.explore(MazeEnv("four-rooms"), 4000, until="known")
+    assert n_steps == found.distances[mdp.start]
 
 
 def test_dqn_learns_after_exploring() -> None:

@@ -14,6 +14,7 @@ from eigenoptions.envs.mazes import MazeEnv
 from eigenoptions.envs.search import StateLimitReached
 from eigenoptions.envs.shaping import ShapedReward
 from eigenoptions.envs.spaces import OptionsSpace, OptionsVectorSpace
+from eigenoptions.envs.state_number import StateNumber
 from eigenoptions.envs.vector import OptionsVectorWrapper
 from eigenoptions.envs.wrapper import OptionsWrapper, PrimitiveStep
 
@@ -21,6 +22,7 @@ __all__ = [
     "MazeEnv",
     "from_env",
     "Numbered",
+    "StateNumber",
     "FixedSeed",
     "StateLimitReached",
     "check_dynamics",

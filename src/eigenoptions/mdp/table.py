@@ -341,6 +341,9 @@ class MDP(Record):
         >>> rooms.find_state("room")
         1
         """
+        # A tuple may also be the name of a state.
+        is_obs = isinstance(state, dict | np.ndarray)
+        is_obs |= isinstance(state, tuple) and self.recognition is not None
         if isinstance(state, dict | tuple | np.ndarray):
             state = make_hashable(state)
         is_integer = isinstance(state, int | np.integer)
@@ -358,6 +361,12 @@ class MDP(Record):
                     f"state {self.states[int(state)]!r}: use names that are no integers"
                 )
             return int(state)
+        if number < 0 and is_obs:
+            raise ValueError(
+                f"observation {show_value(state)} was never seen among the "
+                f"{self.n_listed} states of this table, so no option acts there: take "
+                "an action of your own, as OptionsWrapper does, or explore further"
+            )
         if number < 0:
             hint = suggest_name(state, [str(name) for name in self.states])
             raise IndexError(f"there is no state {show_value(state)}{hint}")
