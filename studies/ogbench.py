@@ -323,14 +323,15 @@ def measure_data_set(
 
 
 def measure_planner(
-    maze: str, log: Log, seed: int, episodes: int, **settings: Any
+    maze: str, log: Log, seed: int, episodes: int, greedy: bool = False, **settings: Any
 ) -> dict[str, float]:
     """Success of a planner on the five tasks of a maze.
 
-    Beside it are the seconds of its fit and the local minima of its potential.
+    Beside it are the seconds of its fit and the local minima of its potential. Greedy
+    descent shows its minima: it never varies a move.
     """
     start = time.process_time()
-    planner = eo.Planner(log, **settings)
+    planner = eo.Planner(log, greedy=greedy, **settings)
     fit_seconds = time.process_time() - start
 
     env = make_env(maze)
@@ -341,7 +342,8 @@ def measure_planner(
         for _ in range(episodes):
             obs, info = env.reset(options={"task_id": task})
             n_minima.append(find_minima(planner, info["goal"]).sum())
-            successes.append(reach_goal(env, planner, obs, info["goal"]))
+            goal = info["goal"]
+            successes.append(reach_goal(env, planner, obs, goal, varied=not greedy))
     return {
         "episodes": episodes,
         "success": 100.0 * float(np.mean(successes)),
@@ -352,19 +354,23 @@ def measure_planner(
 
 
 def reach_goal(
-    env: Any, planner: eo.Planner, obs: FloatArray, goal: FloatArray
+    env: Any,
+    planner: eo.Planner,
+    obs: FloatArray,
+    goal: FloatArray,
+    varied: bool = True,
 ) -> bool:
     """Act by a planner for at most 1,000 steps; whether the goal was reached."""
     for _ in range(1_000):
         try:
-            action = planner.act(obs, goal)
+            action = planner.act(obs, goal, varied=varied)
         except ValueError:
             # No way from here, such as a dead end behind a teleporter.
             return False
         next_obs, _, success, _, _ = env.step(action)
         if success:
             return True
-        if np.array_equal(next_obs, obs):
+        if not varied and np.array_equal(next_obs, obs):
             # At rest for ever.
             return False
         obs = next_obs

@@ -22,9 +22,10 @@ from eigenoptions.samples.collection import run_options
 from eigenoptions.samples.features import Fourier, Tiles
 from eigenoptions.samples.fitting import fit
 from eigenoptions.samples.incidence import feature_spectrum
+from eigenoptions.vectors import VectorModel
 from eigenoptions.vectors.borrowing import borrow_steps
 from eigenoptions.vectors.cells import Cells
-from eigenoptions.vectors.from_vectors import choose_cell_size
+from eigenoptions.vectors.sizes import Outcomes, choose_size
 from tests.halls import TurningRobot
 from tests.test_machines import supported_core_types
 
@@ -99,7 +100,8 @@ def test_policies_of_cells_are_those_of_the_solved_table():
     model = cut_samples(samples, check_columns(LOG, [0, 1]))
     cells, mdp = model.cells, model.mdp
     table = eo.discover(mdp, 8, gamma=0.97)
-    options = act_on_cells(table, cells, 0.97, tune_on_cells(table))
+    tuned = tune_on_cells(table)
+    options = act_on_cells(table, cells, 0.97, tuned)
     middles = np.column_stack([cells.centers, np.ones(mdp.n_states)])
     np.testing.assert_array_equal(options.actions(middles), table.policy)
     np.testing.assert_allclose(
@@ -120,14 +122,71 @@ def test_unknown_cells_belong_to_the_nearest_one():
 
 
 def test_cells_grow_until_they_have_visits():
+    """Where nothing is to be told apart, cells are as large as they may be."""
+
+    def choose(n_steps, n_columns, change):
+        rng = np.random.default_rng(0)
+        obs = rng.uniform(0, 10, (n_steps, n_columns))
+        step = np.full(n_columns, change)
+        is_steered = np.ones(n_columns, dtype=bool)
+        # Each step goes its own way: no cell predicts it, and small ones do it worst.
+        ways = rng.choice([-1.0, 1.0], (n_steps, n_columns))
+        label = np.zeros(n_steps, dtype=int)
+        outcomes = Outcomes(obs, label, ways, 0 * ways, 1.0, n_steps)
+        size = choose_size(obs, obs + change, step, is_steered, outcomes)
+        return size, len(np.unique(np.floor(obs / size), axis=0))
+
+    size, n_cells = choose(500, 3, 0.1)
+    assert size.max() <= 10.1 / 4
+    assert size.min() == pytest.approx(size.max(), rel=0.02)
+    assert n_cells <= 125
+    # Four times one and a half steps.
+    size, _ = choose(50_000, 2, 0.2)
+    np.testing.assert_allclose(size, 1.2, rtol=1e-6)
+
+
+def test_small_cells_are_kept_where_they_predict_better():
+    """A chessboard of fields, a cell wide, in which actions go opposite ways."""
     rng = np.random.default_rng(0)
-    obs = rng.uniform(0, 10, (500, 3))
-    size = choose_cell_size(obs, obs + 0.1)
-    cells = np.unique(np.floor(obs / size), axis=0)
-    assert (size <= 2.5).all()
-    assert size.min() == pytest.approx(2.5, rel=0.1) or len(cells) <= 125
-    many = rng.uniform(0, 10, (50_000, 2))
-    np.testing.assert_allclose(choose_cell_size(many, many + 0.2), 0.3, rtol=1e-6)
+    obs = rng.uniform(0, 12, (40_000, 2))
+    field = np.floor(obs / 0.3 + 1e-6).sum(axis=1) % 2
+    ways = (2 * field - 1)[:, None]
+    label = np.zeros(len(obs), dtype=int)
+    outcomes = Outcomes(obs, label, ways, 0 * ways, 1.0, len(obs))
+    step = np.full(2, 0.2)
+    size = choose_size(obs, obs + 0.2, step, np.ones(2, dtype=bool), outcomes)
+    np.testing.assert_allclose(size, 0.3, rtol=1e-6)
+
+
+def test_a_column_that_nobody_steers_is_cut_in_few():
+    options = eo.discover(LOG, 4, n_actions=4)
+    cells = options.features
+    assert cells.columns == (0, 1, 2)
+    assert len(np.unique(cells.arrays["corners"][:, 2])) <= 3
+
+
+def test_one_model_serves_options_planner_and_explorer(tmp_path):
+    model = VectorModel.of(LOG, columns=[0, 1])
+    planner = eo.Planner(LOG, columns=[0, 1])
+    options = eo.discover(LOG, 4, n_actions=4, columns=[0, 1])
+    np.testing.assert_array_equal(planner.cell_size, options.features.size)
+    np.testing.assert_array_equal(model.cells.size, options.features.size)
+    assert model.visits.sum() == len(LOG)
+    assert model.mdp.n_states == len(model.examples)
+
+    # An example belongs to the cell that it is an example of.
+    states = np.arange(model.mdp.n_states)
+    np.testing.assert_array_equal(model.find_states(model.examples), states)
+    assert [planner.state(obs) for obs in model.examples[:9]] == states[:9].tolist()
+    key = model.cells.key(None, model.examples[3])
+    assert key == tuple(model.cells.arrays["corners"][3].tolist())
+
+    part = model.restrict(states)
+    np.testing.assert_array_equal(part.find_states(LOG.obs), model.find_states(LOG.obs))
+    options.save(tmp_path / "skills")
+    loaded = eo.load_options(tmp_path / "skills").features
+    np.testing.assert_array_equal(loaded.examples, options.features.examples)
+    assert loaded.to_dict() == options.features.to_dict()
 
 
 def test_steps_are_borrowed_from_the_nearest_one_of_each_action():

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 
-from eigenoptions._types import FloatArray
 from eigenoptions._validation import check_settings
 from eigenoptions.discovery.method import NoOptionsError
 from eigenoptions.discovery.tables import Request, discover_table
@@ -23,14 +22,12 @@ from eigenoptions.options.solver import compute_outcomes
 from eigenoptions.options.tuning import Exploration
 from eigenoptions.samples import Transitions, check_columns
 from eigenoptions.samples.columns import ColumnReport
-from eigenoptions.samples.features import flatten_observations
 from eigenoptions.samples.features.states import StateMap
 from eigenoptions.samples.linear import LinearOptionSet
 from eigenoptions.samples.sampling import Samples
 from eigenoptions.samples.tuning import tune_at_examples, tune_on_cells
 from eigenoptions.vectors.cells import Cells
 from eigenoptions.vectors.model import VectorModel, warn_of_few_steps
-from eigenoptions.vectors.sizes import number_cells
 
 
 def discover_cells(samples: Samples, request: Request) -> LinearOptionSet:
@@ -42,8 +39,8 @@ def discover_cells(samples: Samples, request: Request) -> LinearOptionSet:
         The columns to use, by number or name. None: all that vary. A column that drifts
         is named in a warning; see `check_columns`.
     cell_size : float or sequence of float, default=None
-        Sides of the cells, one for all columns or one for each that is used. None: one
-        and a half large steps, more where there would be few steps in a cell.
+        Sides of the cells, one for all columns or one for each that is used. None: see
+        `vectors.sizes.choose_size`.
 
     The discount of the options' purposes is 0.97 by default. It counts for a step, and
     it takes three steps or so to cross a cell, so this is some 0.9 for each cell.
@@ -65,7 +62,8 @@ def discover_cells(samples: Samples, request: Request) -> LinearOptionSet:
     provenance = {"source": "samples", "dynamics": "estimated", **samples.provenance}
     options = discover_table(model.mdp, request, provenance, is_environment=True)
     _warn_of_columns(report, samples.transitions, model.cells, options)
-    return act_on_cells(options, model.cells, gamma, tune_on_cells(options))
+    exploration = tune_on_cells(options)
+    return act_on_cells(options, model.cells, gamma, exploration)
 
 
 def tune_fitted(
@@ -74,7 +72,7 @@ def tune_fitted(
     """How random decisions should use options that were fitted to features.
 
     They are looked at in a table of cells: in each cell an option does what it does at
-    one of the observations there.
+    the example there.
 
     Parameters
     ----------
@@ -155,13 +153,8 @@ def cut_samples(
     cell_size : float or array, default=None
         Sides of the cells; see `VectorModel.of`.
     """
-    steps = samples.transitions
-    if cell_size is None:
-        obs = report.select(flatten_observations(steps.obs))
-        next_obs = report.select(flatten_observations(steps.next_obs))
-        cell_size = choose_cell_size(obs, next_obs)
     model = VectorModel.from_steps(
-        steps, report, cell_size, n_actions=samples.n_actions
+        samples.transitions, report, cell_size, n_actions=samples.n_actions
     )
 
     # What the data do not connect with the rest has no part in the eigenvectors.
@@ -173,37 +166,3 @@ def cut_samples(
             "smaller cell_size"
         )
     return model.restrict(kept)
-
-
-def choose_cell_size(
-    obs: FloatArray,
-    next_obs: FloatArray,
-    *,
-    n_steps: float = 1.5,
-    visits: float = 4.0,
-) -> FloatArray:
-    """Sides ``(d,)`` of cells: as small as the data allow.
-
-    Parameters
-    ----------
-    obs, next_obs : array of shape (N, d)
-        Recorded vectors before and after each step.
-    n_steps : float, default=1.5
-        Sides are at least so many large steps (the 0.9 quantile of the changes of a
-        column), so that a step stays in its cell about as often as it leaves it. But
-        there are at least four cells along each column. A wall that is thinner than a
-        cell may look open: give a smaller `cell_size` there.
-    visits : float, default=4.0
-        Cells are larger where there would be fewer steps in each of them on average.
-    """
-    change = np.quantile(np.abs(next_obs - obs), 0.9, axis=0)
-    extent = np.ptp(np.concatenate([obs, next_obs]), axis=0)
-    # A column that changes seldom, such as a door, has two values or so.
-    step = np.where(change > 0, change, extent)
-    while True:
-        size: FloatArray = np.minimum(n_steps * step, extent / 4)
-        n_cells = len(np.unique(number_cells(obs, size)))
-        is_coarse = bool((n_steps * step >= extent / 4).all())
-        if len(obs) >= visits * n_cells or is_coarse:
-            return size
-        n_steps *= 1.25
