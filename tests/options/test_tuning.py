@@ -15,6 +15,7 @@ from eigenoptions.options.tuning import (
     measure_first_visits,
     resolve_exploration,
     tune_exploration,
+    walk_for_some_time,
     walk_one_by_one,
     walk_together,
 )
@@ -185,3 +186,43 @@ def test_options_of_an_environment_do_not_stop_at_the_end_that_they_should_leave
         f = np.asarray(option.purpose.potential)
         neighbours = np.where(W.toarray() > 0, f, -np.inf).max(axis=1)
         assert (f[neighbours < f - 1e-12] > 0).all()
+
+
+def test_first_visits_of_walks_of_one_length_count_by_weight():
+    mdp = eo.MDP(eo.maze("four-rooms").transition)
+    options = eo.discover(mdp, 8)
+    settings = [Setting(0.1, 0.1)]
+    tables = make_tables(mdp, options.policy, 0.1, 0.1)
+    targets = np.arange(104) >= 10
+    found = walk_for_some_time(
+        mdp, options.policy, settings, targets.astype(float), 4, 300, seed=5
+    )
+    for number in range(8):
+        same_walk = measure_first_visits(tables, targets, 300, [5, number])[0]
+        assert found[0, number] == pytest.approx(same_walk, abs=1e-5)
+
+    # Only one state counts: its first visit, or the penalty.
+    weights = np.where(targets, 1e-9, 0.0)
+    weights[60] = 1.0
+    found = walk_for_some_time(mdp, options.policy, settings, weights, 4, 300, seed=5)
+    is_step = np.abs(found - np.round(found)) < 1e-3
+    assert is_step.all()
+    assert set(found[found > 301].round()) <= {900.0}
+
+
+def test_states_that_a_log_hardly_knows_count_for_more():
+    """Options that lead to one end only help where all but this end is known."""
+    corridor = eo.MDP(eo.maze("." * 40).transition)
+    policy = np.full((1, 40), 1)
+    policy[0, 39] = eo.TERMINATE
+    options = OptionSet(corridor, policy)
+    ends = np.arange(40) >= 35
+    ratios = []
+    for visits in (np.where(ends, 1, 1_000), np.where(ends, 1_000, 1)):
+        tuned = tune_exploration(
+            corridor, options, [Setting(0.1, 0.1)], horizon=300, visits=visits
+        )
+        ratios.append(tuned.ratio)
+    known_start, known_end = ratios
+    assert known_start < 0.8
+    assert known_end == 1.0

@@ -100,7 +100,7 @@ def test_policies_of_cells_are_those_of_the_solved_table():
     model = cut_samples(samples, check_columns(LOG, [0, 1]))
     cells, mdp = model.cells, model.mdp
     table = eo.discover(mdp, 8, gamma=0.97)
-    tuned = tune_on_cells(table)
+    tuned = tune_on_cells(table, model.visits)
     options = act_on_cells(table, cells, 0.97, tuned)
     middles = np.column_stack([cells.centers, np.ones(mdp.n_states)])
     np.testing.assert_array_equal(options.actions(middles), table.policy)

@@ -20,13 +20,14 @@ from eigenoptions._types import (
 )
 from eigenoptions.discovery.tables import Request
 from eigenoptions.mdp import MDP
-from eigenoptions.options import TERMINATE, OptionSet, Purpose, eigenpurposes
+from eigenoptions.options import TERMINATE, Purpose, eigenpurposes
 from eigenoptions.options.solver import solve
-from eigenoptions.options.tuning import Exploration, tune_for_all
+from eigenoptions.options.tuning import Exploration
 from eigenoptions.samples import ColumnReport, Transitions
 from eigenoptions.samples.features import compute_features
 from eigenoptions.samples.linear import LinearOptionSet
 from eigenoptions.samples.sampling import Samples
+from eigenoptions.samples.tuning import tune_at_examples, tune_on_cells
 from eigenoptions.vectors.from_vectors import act_on_cells
 
 if TYPE_CHECKING:
@@ -117,7 +118,8 @@ class Learned:
 
         about = {**provenance, **self.provenance, "learned": "table of clusters"}
         options = solve(mdp, purposes, gamma, provenance=about)
-        exploration = tune_for_all(mdp, options)
+        visits = np.bincount(states[self.data.before], minlength=n_clusters)
+        exploration = tune_on_cells(options, visits)
         return act_on_cells(options, self.read_columns(clusters), gamma, exploration)
 
     def tune_on_clusters(self, options: LinearOptionSet, n_actions: int) -> Exploration:
@@ -142,10 +144,11 @@ class Learned:
         # What was learned has only the columns that are used.
         trained: Any = self.spectrum.features
         options = replace(options, features=trained)
+        visits = np.bincount(members[self.data.before], minlength=n_clusters)
         states, rows = np.unique(members, return_index=True)
-        policy = np.full((len(options), mdp.n_states), TERMINATE)
-        policy[:, states] = options.actions(self.data.observations[rows])
-        return tune_for_all(mdp, OptionSet(mdp, policy))
+        actions = np.full((len(options), n_clusters), TERMINATE)
+        actions[:, states] = options.actions(self.data.observations[rows])
+        return tune_at_examples(mdp, visits, actions)
 
 
 def learn_purposes(

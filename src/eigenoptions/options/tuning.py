@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,12 @@ from eigenoptions._validation import check_int, show_value
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp.chains import continue_after_end, find_recurrent_states
 from eigenoptions.options.records import OptionSet
-from eigenoptions.options.walks import make_tables, stack_policies, visit_states
+from eigenoptions.options.walks import (
+    make_tables,
+    stack_policies,
+    trace_walk,
+    visit_states,
+)
 
 if TYPE_CHECKING:
     from eigenoptions._kernels.walking import Choices, Moves
@@ -84,6 +89,7 @@ def tune_exploration(
     n_walks: int = 32,
     max_steps: int = 40_000_000,
     horizon: int | None = None,
+    visits: IntegerArray | None = None,
     rng: int = 0,
 ) -> Exploration:
     """Find the probabilities by which random walks see the states of an MDP soonest.
@@ -114,6 +120,10 @@ def tune_exploration(
         Length of the walks: what is seen later does not count. So few options are not
         refused where they see most of the states soon and the last ones late. None:
         until all states are seen.
+    visits : ndarray of int of shape (S,), default=None
+        With a horizon: how often the data were in each state that is not additional. A
+        first visit then counts for 1 / visits: where a log spent most of its time, it
+        left little to explore. None: all states count alike.
     rng : int, default=0
         Seed of the walks.
 
@@ -154,8 +164,11 @@ def tune_exploration(
     policies = stack_policies(mdp, options)
     if horizon is not None:
         horizon = check_int("horizon", horizon)
+        weights = targets.astype(np.float64)
+        if visits is not None:
+            weights[: len(visits)] /= np.maximum(visits, 1)
         times = walk_for_some_time(
-            endless, policies, tried, targets, half, horizon, seed=rng
+            endless, policies, tried, weights, half, horizon, seed=rng
         )
     else:
         # Short walks take less time in NumPy than their kernel takes to load.
@@ -186,7 +199,7 @@ AGENT_CHANCES = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 
 
 def tune_for_agents(
-    mdp: MDP, options: OptionSet, stop_chance: float = 0.0, **how: int | None
+    mdp: MDP, options: OptionSet, stop_chance: float = 0.0, **how: Any
 ) -> float:
     """Find the `option_chance` of an agent by `tune_exploration`.
 
@@ -194,14 +207,20 @@ def tune_for_agents(
     and only how often one is sampled is tuned.
     """
     settings = [Setting(chance, stop_chance) for chance in AGENT_CHANCES]
-    tuned = tune_exploration(mdp, options, settings, **how)  # type: ignore[arg-type]
+    tuned = tune_exploration(mdp, options, settings, **how)
     assert tuned.option_chance is not None
     return tuned.option_chance
 
 
-def tune_for_all(mdp: MDP, options: OptionSet, **how: int | None) -> Exploration:
-    """Tune random walks and agents: what options without a table bring with them."""
-    walks = tune_exploration(mdp, options, **how)  # type: ignore[arg-type]
+def tune_for_all(
+    mdp: MDP, options: OptionSet, visits: IntegerArray, horizon: int, n_walks: int
+) -> Exploration:
+    """Tune random walks and agents: what options without a table bring with them.
+
+    The parameters are those of `tune_exploration`.
+    """
+    how: dict[str, Any] = {"visits": visits, "horizon": horizon, "n_walks": n_walks}
+    walks = tune_exploration(mdp, options, **how)
     return replace(walks, agent_chance=tune_for_agents(mdp, options, 0.0, **how))
 
 
@@ -412,7 +431,7 @@ def walk_for_some_time(
     mdp: MDP,
     policies: IntegerArray,
     settings: Sequence[Setting],
-    targets: BoolArray,
+    weights: FloatArray,
     half: int,
     horizon: int,
     seed: int,
@@ -420,7 +439,8 @@ def walk_for_some_time(
     """Score walks of one length with the kernel.
 
     The parameters are those of `walk_together`, with the length of a walk in place of
-    the number of all steps.
+    the number of all steps, and in place of the targets how much a first visit of each
+    state counts, 0 if it does not.
     """
     moves, uniform = make_tables(mdp, policies)
     times = np.empty((len(settings), 2 * half))
@@ -428,10 +448,35 @@ def walk_for_some_time(
         choices = uniform._replace(
             option_chance=setting.option_chance, stop_chance=setting.stop_chance
         )
-        times[i] = _measure_walks(
-            (moves, choices), targets, horizon, seed, range(2 * half)
-        )
+        for number in range(2 * half):
+            times[i, number] = _weigh_first_visits(
+                (moves, choices), weights, horizon, [seed, number]
+            )
     return times
+
+
+def _weigh_first_visits(
+    tables: tuple[Moves, Choices],
+    weights: FloatArray,
+    horizon: int,
+    seed: Sequence[int],
+) -> float:
+    """The weighted mean step of the first visits of a walk of `horizon` steps."""
+    generator = np.random.default_rng(seed)
+    start = int(generator.choice(np.flatnonzero(weights)))
+    walk_seed = int(generator.integers(2**63))
+
+    entered = trace_walk(tables, start, walk_seed, horizon)
+    times = np.full(len(weights), _PENALTY * horizon)
+    # Backwards, so that of several visits the first one stays.
+    times[entered[::-1]] = np.arange(horizon, 0, -1)
+
+    # The start was seen before the first step.
+    counted = weights.copy()
+    counted[start] = 0.0
+    mean = (counted * times).sum() / counted.sum()
+    # In which order entries are added must not decide between two settings.
+    return float(np.round(mean, 6))
 
 
 def walk_one_by_one(

@@ -86,6 +86,32 @@ def visit_states(
     return place.touch_steps, place.age
 
 
+def trace_walk(
+    tables: tuple[Moves, Choices], start: int, seed: int, n_steps: int
+) -> NDArray[np.int64]:
+    """The states ``(n_steps,)`` that a walk enters, one after the other.
+
+    It is the walk of `visit_states` with the same start and seed.
+    """
+    # Imported here to keep numba out of small problems.
+    from eigenoptions._kernels.walking import Episodes, Place, Trace, wander
+
+    no_goal = Episodes(np.zeros(1, dtype=np.int64), goal=-1, limit=UNLIMITED)
+    state, action, next_state = np.empty((3, n_steps), dtype=np.int64)
+    moves, choices = tables
+    wander(
+        moves,
+        choices,
+        no_goal,
+        Place(start),
+        np.array([seed], dtype=np.uint64),
+        n_steps=n_steps,
+        touched=np.empty(0, dtype=np.uint8),
+        trace=Trace(state, action, next_state),
+    )
+    return next_state
+
+
 def stack_policies(mdp: MDP, options: OptionSet | None) -> NDArray[np.int32]:
     """Return the policies ``(n, S)`` of options of an MDP; n = 0 without options."""
     if options is None:

@@ -12,23 +12,27 @@ from eigenoptions.options.tuning import Exploration, tune_for_all
 from eigenoptions.samples.linear import LinearOptionSet
 from eigenoptions.samples.transitions import Transitions
 
+# Length of the walks by which settings are compared. A table of cells or clusters is a
+# rough picture of the space: whether its very last states are seen means little.
+_HORIZON = 2_000
 
-def tune_on_cells(
-    options: OptionSet, horizon: int = 2_000, n_walks: int = 128
-) -> Exploration:
-    """How random decisions should use options of a table of cells.
+# Number of walks per setting.
+_N_WALKS = 128
+
+
+def tune_on_cells(options: OptionSet, visits: IndexArray) -> Exploration:
+    """How random decisions should use options of a table of cells or clusters.
 
     Parameters
     ----------
     options : OptionSet
         Options of the table.
-    horizon : int, default=2000
-        Length of the walks by which settings are compared. A table of cells is a rough
-        picture of the space: whether its very last cells are seen means little.
-    n_walks : int, default=128
-        Number of walks per setting.
+    visits : ndarray of int of shape (S,)
+        How many steps of the log began in each state. Where it spent nearly all of its
+        time, such as in the first of two rooms, options are of no use. So states that
+        it hardly knows count for more.
     """
-    return tune_for_all(options.mdp, options, n_walks=n_walks, horizon=horizon)
+    return tune_for_all(options.mdp, options, visits, _HORIZON, _N_WALKS)
 
 
 def tune_on_places(
@@ -73,13 +77,24 @@ def tune_on_places(
         numbered.terminated,
     )
     mdp = MDP.from_transitions(log, n_places, options.n_actions)
-    return tune_at_examples(mdp, np.arange(n_places), options.actions(rows))
+    visits = np.bincount(log[0], minlength=n_places)
+    return tune_at_examples(mdp, visits, options.actions(rows))
 
 
 def tune_at_examples(
-    mdp: MDP, states: IndexArray, actions: NDArray[np.int64]
+    mdp: MDP, visits: IndexArray, actions: NDArray[np.int64]
 ) -> Exploration:
-    """The setting for options that do in some states what they do at an example."""
+    """The setting for options that do in each state what they do at an example.
+
+    Parameters
+    ----------
+    mdp : MDP
+        The table.
+    visits : ndarray of int of shape (S,)
+        As in `tune_on_cells`.
+    actions : ndarray of int of shape (n, S)
+        What each option does at the example of each state.
+    """
     policy = np.full((len(actions), mdp.n_states), TERMINATE)
-    policy[:, states] = actions
-    return tune_on_cells(OptionSet(mdp, policy))
+    policy[:, : mdp.n_listed] = actions
+    return tune_on_cells(OptionSet(mdp, policy), visits)

@@ -62,7 +62,7 @@ def discover_cells(samples: Samples, request: Request) -> LinearOptionSet:
     provenance = {"source": "samples", "dynamics": "estimated", **samples.provenance}
     options = discover_table(model.mdp, request, provenance, is_environment=True)
     _warn_of_columns(report, samples.transitions, model.cells, options)
-    exploration = tune_on_cells(options)
+    exploration = tune_on_cells(options, model.visits)
     return act_on_cells(options, model.cells, gamma, exploration)
 
 
@@ -86,8 +86,8 @@ def tune_fitted(
     if report is None:
         report = check_columns(samples.transitions, progress=False)
     model = cut_samples(samples, report)
-    states = np.arange(model.mdp.n_listed)
-    return tune_at_examples(model.mdp, states, options.actions(model.examples))
+    actions = options.actions(model.examples)
+    return tune_at_examples(model.mdp, model.visits, actions)
 
 
 def _warn_of_columns(
