@@ -114,8 +114,8 @@ def try_environment(name: str) -> dict[str, Any]:
         else:
             if isinstance(options, eo.OptionSet):
                 row["states"] = options.n_states
-                recognition = options.mdp.recognition or {}
-                if recognition.get("partial"):
+                recognition = options.mdp.recognition
+                if recognition is not None and recognition.is_partial:
                     row["outcome"] = "options of a part"
             row["options"] = len(options)
             row["option_chance"] = str(wrapped.option_chance)

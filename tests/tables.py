@@ -38,8 +38,8 @@ def make_options(policy: Any, n_actions: int, **fields: Any) -> OptionSet:
     """
     rows = np.asarray(policy)
     stay = np.repeat(np.arange(rows.shape[1])[:, None], n_actions, axis=1)
-    provenance = {"dynamics": "estimated"}
-    return OptionSet(MDP.from_successors(stay), rows, provenance=provenance, **fields)
+    mdp = MDP.from_successors(stay, is_estimated=True)
+    return OptionSet(mdp, rows, **fields)
 
 
 def agree(first: OptionSet, second: OptionSet) -> bool:

@@ -136,7 +136,7 @@ def find_options(
         return None
     # Only the way to the reward.
     policy = found.option().policy
-    return OptionSet(found.mdp, policy[None], provenance={"dynamics": "estimated"})
+    return OptionSet(found.mdp, policy[None])
 
 
 def surround(

@@ -393,7 +393,7 @@ def test_seed_of_discover_is_that_of_the_layout():
     name = "minigrid:MiniGrid-FourRooms-v0"
     options = discover(name, 2, seed=3)
     searched = eo.from_env(name, seed=3)
-    assert options.mdp.recognition["seed"] == 3
+    assert options.mdp.recognition.seed == 3
     assert options.mdp.states == searched.states
     assert options.mdp.states != discover(name, 2).mdp.states
 

@@ -427,7 +427,7 @@ def test_new_family_serves_search_wrapper_and_files(
     mdp = from_env(Hidden())
     assert mdp.states == list(range(10))
     assert mdp.coords.tolist() == [[0, count] for count in range(10)]
-    assert mdp.recognition["by"] == "hidden"
+    assert mdp.recognition.by == "hidden"
 
     eo.discover(mdp, n_options=2).save(tmp_path / "skills.safetensors")
     options = eo.load_options(tmp_path / "skills.safetensors")

@@ -244,7 +244,7 @@ def test_a_fixed_seed_is_known_without_saying_it_again(
         eo.discover(found, 2),
     ):
         assert other.mdp is not None
-        assert other.mdp.recognition["seed"] == 3  # type: ignore[index]
+        assert other.mdp.recognition.seed == 3
     assert options.mdp.states == eo.from_env(bare, seed=3).states  # type: ignore[union-attr]
     wrapped = eo.OptionsWrapper(make_fixed(), options)
     wrapped.reset(seed=0)

@@ -185,8 +185,7 @@ def test_sum_of_sets_has_the_options_of_both(options):
 
 def test_sum_with_a_set_of_an_estimated_table_keeps_the_exact_table(options):
     estimated = make_options(np.full((1, 104), -1), 4)
-    for both in (estimated + options, options + estimated, estimated + estimated[:]):
-        assert both.provenance["dynamics"] == "estimated"
+    assert (estimated + estimated[:]).mdp.is_estimated
     assert (estimated + options).mdp is options.mdp
     assert (options + estimated).mdp is options.mdp
 
@@ -244,7 +243,7 @@ def test_check_compares_the_dynamics(options, four_rooms, open_room):
     for wrong in (open_room, other):
         with pytest.raises(ValueError, match="another state space"):
             options.check(wrong)
-    estimated = replace(options, provenance={"dynamics": "estimated"})
+    estimated = replace(options, mdp=replace(four_rooms, is_estimated=True))
     estimated.check(other)
     with pytest.raises(ValueError, match="another state space"):
         estimated.check(open_room)

@@ -30,7 +30,7 @@ def test_discover_every_transition_gives_the_exact_options(domain: eo.MDP) -> No
     assert sampled.labels == exact.labels
     np.testing.assert_array_equal(sampled.policy, exact.policy)
     np.testing.assert_allclose(sampled.value, exact.value, rtol=0, atol=1e-9)
-    assert sampled.provenance["dynamics"] == "estimated"
+    assert sampled.mdp.is_estimated
 
 
 def test_discover_more_samples_come_closer_to_the_exact_options(

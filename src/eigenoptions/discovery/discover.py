@@ -18,6 +18,7 @@ from eigenoptions._validation import check_int
 from eigenoptions.discovery.method import get_method
 from eigenoptions.discovery.tables import Request, discover_table
 from eigenoptions.mdp import MDP
+from eigenoptions.mdp.recognition import Recognition
 from eigenoptions.options import OptionSet
 
 if TYPE_CHECKING:
@@ -185,15 +186,13 @@ def _describe(
     name = about.get("mdp") or about.get("environment") or type(source).__name__
     size = f"{len(options)} options"
     operator = about.get("operator")
-    seed = 0
-    has_layout = is_partial = False
+    recognition = None
     if isinstance(options, OptionSet):
         size = f"{len(options)} options on {options.n_states:,} states"
         operator = operator or read.request.method.settings.get("operator")
-        recognition = options.mdp.recognition or {}
-        has_layout = bool(recognition.get("layout"))
-        seed = recognition.get("seed", 0)
-        is_partial = bool(recognition.get("partial"))
+        recognition = options.mdp.recognition
+    if recognition is None:
+        recognition = Recognition(by=None)
 
     if about.get("source") == "table":
         kind = "its own table"
@@ -201,12 +200,12 @@ def _describe(
         kind = f"{about.get('transitions', 0):,} samples"
     elif read.table is None:
         kind = "what was explored"
-    elif is_partial:
+    elif recognition.is_partial:
         kind = "the part that was found"
     else:
         kind = "a search of its states"
-    if has_layout:
-        kind += f" in the layout of seed {seed}"
+    if recognition.layout is not None:
+        kind += f" in the layout of seed {recognition.seed}"
 
     choices = [f"method {read.request.method.name}"]
     if operator is not None:

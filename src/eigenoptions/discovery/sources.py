@@ -223,7 +223,7 @@ def read_environment(
             mdp = searched
 
         layout = ""
-        if (mdp.recognition or {}).get("layout"):
+        if mdp.recognition is not None and mdp.recognition.layout is not None:
             layout = f", the layout of seed {seed}"
         logger.info(
             "%s: %d states (%s%s); give steps= to sample it",

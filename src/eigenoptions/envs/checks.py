@@ -129,13 +129,14 @@ def check_dynamics(
     reader = StateReader(options, state)
 
     # Options of one layout need its seed in every episode; others only a first one.
-    seed = reader.recognition.get("seed", 0)
+    layout_seed = None if reader.recognition is None else reader.recognition.seed
+    seed: int | None = layout_seed or 0
     number = 0
     begins = True
     for _ in range(steps):
         if begins:
             obs, _ = reset_env(env, seed=seed)
-            seed = reader.recognition.get("seed")
+            seed = layout_seed
             number = reader.read(env, obs, is_first=True)
 
         before = number

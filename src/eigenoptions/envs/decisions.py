@@ -325,8 +325,6 @@ def gather_options(options: Options | Option) -> Options:
         np.stack([member.policy for member in members]),
         np.stack([member.value for member in members]),
         [member.purpose for member in members],
-        # A single option does not say whether all moves of its table are known.
-        provenance={"dynamics": "estimated"},
     )
 
 

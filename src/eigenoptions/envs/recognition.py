@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import gymnasium as gym
@@ -19,10 +20,11 @@ from gymnasium.wrappers import FlattenObservation
 
 from eigenoptions._types import ActsOnObservations
 from eigenoptions._validation import check_state
-from eigenoptions.envs.families import Key, find_family
+from eigenoptions.envs.families import Key, Recogniser, find_family
 from eigenoptions.envs.recognisers import looks_inside, make_recogniser
 from eigenoptions.envs.sources import env_name
 from eigenoptions.mdp import MDP
+from eigenoptions.mdp.recognition import Recognition
 from eigenoptions.options import OptionSet
 
 # What the wrappers accept as options. A `LinearOptionSet` is a sequence of options.
@@ -51,9 +53,9 @@ class StateReader:
     ----------
     mdp : MDP or None
         The MDP of the options, if they have one.
-    recognition : dict
-        How the MDP's states are recognised; empty where the observation, or what
-        `state` makes of it, is the number of the state.
+    recognition : Recognition or None
+        How the MDP's states are recognised; None where the observation, or what `state`
+        makes of it, is the number of the state.
     checks_moves : bool
         Whether `check_move` compares moves with the MDP. The wrappers set it to False
         after the first episode.
@@ -70,7 +72,7 @@ class StateReader:
         if isinstance(options, MDP):
             self.mdp = options
 
-        self.recognition: dict[str, Any] = {}
+        self.recognition: Recognition | None = None
         self._n_states = 0
         if self.mdp is not None:
             self._n_states = self.mdp.n_listed
@@ -80,32 +82,38 @@ class StateReader:
             raise ValueError(
                 "state= and key= both say what options act on: give one of them"
             )
-        self._is_partial = self.recognition.get("partial", False)
+        self._is_partial = self.recognition is not None and self.recognition.is_partial
 
         # Moves that were not sampled, or lie outside of a part, may still be possible.
-        provenance = getattr(options, "provenance", {})
-        is_estimated = provenance.get("dynamics") == "estimated"
-        is_complete = not self._is_partial and not is_estimated
-        self.checks_moves = self.mdp is not None and is_complete
+        self.checks_moves = False
+        if self.mdp is not None and not self.mdp.is_estimated:
+            self.checks_moves = not self._is_partial
 
         # What was said already, here and by the readers of other environments.
         self._warnings: set[str] = set()
-        if self.mdp is not None and self.recognition:
-            self._recogniser = make_recogniser(self.recognition["by"])
+        if self.mdp is not None and self.recognition is not None:
+            self._recogniser = self._make_recogniser(self.recognition)
             keys = self.mdp.states or ()
             self._numbers = {key: number for number, key in enumerate(keys)}
 
     def make_twin(self) -> StateReader:
         """Return a reader for another environment, which follows its own episodes."""
         twin = copy.copy(self)
-        if self.recognition:
-            twin._recogniser = make_recogniser(self.recognition["by"])
+        if self.recognition is not None:
+            twin._recogniser = self._make_recogniser(self.recognition)
         return twin
+
+    def _make_recogniser(self, recognition: Recognition) -> Recogniser:
+        # `_choose_recognition` has asked for a key that a file does not hold.
+        assert recognition.by is not None
+        return make_recogniser(recognition.by)
 
     @property
     def looks_inside(self) -> bool:
         """Whether a state is recognised by more than its observation."""
-        return bool(self.recognition) and looks_inside(self.recognition["by"])
+        if self.recognition is None or self.recognition.by is None:
+            return False
+        return looks_inside(self.recognition.by)
 
     def read(
         self,
@@ -134,18 +142,23 @@ class StateReader:
             The options' input. The number of a state is -1 where the options know only
             a part of the environment, and this state is not in it.
         """
-        if self.recognition:
-            return self._recognise(env, obs, is_first, action)
+        if self.recognition is not None:
+            return self._recognise(env, obs, is_first, action, self.recognition)
         value = obs if self.state is None else self.state(obs)
         if self.mdp is None:
             return value
         return check_state(value, self._n_states)
 
     def _recognise(
-        self, env: gym.Env[Any, Any], obs: Any, is_first: bool, action: int | None
+        self,
+        env: gym.Env[Any, Any],
+        obs: Any,
+        is_first: bool,
+        action: int | None,
+        recognition: Recognition,
     ) -> int:
         """Return the number of the present state by its key."""
-        layout = self.recognition.get("layout")
+        layout = recognition.layout
         if is_first and layout is not None:
             present_layout = find_family(env).identify_layout(env.unwrapped)
             if layout != present_layout:
@@ -159,7 +172,7 @@ class StateReader:
         else:
             key = self._recogniser.follow(env, obs, action)
         number = self._numbers.get(key, -1)
-        if number < 0 and self.recognition["by"] == "observation":
+        if number < 0 and recognition.by == "observation":
             number = self._find_flattened(env, obs)
         if number < 0 and not self._is_partial:
             raise ValueError(
@@ -198,7 +211,7 @@ class StateReader:
         )
 
     def _suggest_remedy(self) -> str:
-        seed = self.recognition.get("seed")
+        seed = None if self.recognition is None else self.recognition.seed
         if seed is None:
             return "discover options on this environment"
         return (
@@ -248,8 +261,8 @@ class StateReader:
             )
 
 
-def _choose_recognition(mdp: MDP | None, key: str | Key | None) -> dict[str, Any]:
-    """Return how the states of options are recognised; empty: by their numbers.
+def _choose_recognition(mdp: MDP | None, key: str | Key | None) -> Recognition | None:
+    """Return how the states of options are recognised; None: by their numbers.
 
     Parameters
     ----------
@@ -258,11 +271,9 @@ def _choose_recognition(mdp: MDP | None, key: str | Key | None) -> dict[str, Any
     key : str, callable or None
         What the user says, which must be what the options were discovered with.
     """
-    recognition: dict[str, Any] = {}
-    if mdp is not None and mdp.recognition is not None:
-        recognition = mdp.recognition
+    recognition = None if mdp is None else mdp.recognition
     # Where an observation is the number of its state, nothing is remembered.
-    by = recognition.get("by", "observation")
+    by = "observation" if recognition is None else recognition.by
     if by is None and not callable(key):
         raise ValueError(
             "these options belong to a key of yours, which their file does not hold: "
@@ -280,4 +291,5 @@ def _choose_recognition(mdp: MDP | None, key: str | Key | None) -> dict[str, Any
             f"these options belong to a key of yours, not to key={key!r}: give that "
             "function, or leave out key"
         )
-    return {**recognition, "by": key}
+    assert recognition is not None
+    return replace(recognition, by=key)

@@ -22,6 +22,7 @@ from eigenoptions.envs.families import Family
 from eigenoptions.envs.sources import env_name, reset_env, step_env
 from eigenoptions.envs.tables import drop_far_places
 from eigenoptions.mdp import MDP
+from eigenoptions.mdp.recognition import Recognition
 from eigenoptions.options.lookahead import copy_env
 
 logger = logging.getLogger("eigenoptions")
@@ -106,12 +107,7 @@ def search_states(
     successors = _tabulate(found, n_actions)
     keys = list(found.numbers)
     coords, legend = family.place_states(keys)
-    recognition = {
-        "by": family.by,
-        "seed": seed,
-        "layout": layout,
-        "partial": found.exceeds_limit,
-    }
+    recognition = Recognition(family.by, seed, layout, is_partial=found.exceeds_limit)
     mdp = MDP.from_successors(
         successors,
         states=keys,

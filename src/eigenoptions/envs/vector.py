@@ -328,7 +328,7 @@ class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):
         self._input = obs if self.state is None else self.state(obs)
 
         if isinstance(self.options, OptionSet):
-            if self._reader.recognition:
+            if self._reader.recognition is not None:
                 self._input = self._recognise_states(input_before, is_first, actions)
             else:
                 self._input = self._read_states(self.options.n_states)

@@ -23,6 +23,7 @@ from eigenoptions.explore.packing import pack_keys, pack_observations
 from eigenoptions.explore.unknown import GrowingTable
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp.chains import find_ends, uniform_walk
+from eigenoptions.mdp.recognition import Recognition
 from eigenoptions.mdp.table import count_outcomes
 from eigenoptions.options import TERMINATE, Option, OptionSet, Purpose
 from eigenoptions.options.files import write_arrays
@@ -564,15 +565,10 @@ def _make_mdp(
     layout = about.layout
     if about.has_chosen_key:
         layout = None
-    recognition: dict[str, Any] | None = {
-        "by": about.by,
-        "seed": about.seed,
-        "layout": layout,
-        "partial": True,
-    }
+    recognition = None
     # Where numbers begin at 0, an observation is the number of the state.
-    if about.numbers and about.numbers[0] == 0:
-        recognition = None
+    if about.numbers is None or about.numbers[0] != 0:
+        recognition = Recognition(about.by, about.seed, layout, is_partial=True)
 
     starts = table.starts
     start = max(starts, key=lambda state: starts[state]) if starts else 0
@@ -586,6 +582,7 @@ def _make_mdp(
         legend=legend,
         states=states,
         recognition=recognition,
+        is_estimated=True,
     )
     return drop_far_places(mdp)
 

@@ -42,7 +42,7 @@ def discover_found(found: Found, request: Request) -> OptionSet:
         What the caller of `discover` asks for.
     """
     request = request.with_default_number()
-    provenance = {"source": "explored", "dynamics": "estimated"}
+    provenance = {"source": "explored"}
     mdp = found.mdp
     if len(found.seen) == mdp.n_listed:
         return discover_table(mdp, request, provenance, is_environment=True)

@@ -32,6 +32,7 @@ from eigenoptions._validation import (
     suggest_name,
 )
 from eigenoptions.mdp.keys import make_hashable
+from eigenoptions.mdp.recognition import Recognition
 from eigenoptions.mdp.spaces import count_states, read_spaces
 
 
@@ -64,7 +65,7 @@ class MDP(Record):
         What a picture does not show, such as the names of actions.
     states : sequence of length S - n_additional, default=None
         What each state is: the node of a graph, the key of an environment.
-    recognition : dict, default=None
+    recognition : Recognition, default=None
         How `OptionsWrapper` recognises the `states` in an environment; `from_env` sets
         it.
     weights : csr_array of shape (S, S), default=None
@@ -73,6 +74,9 @@ class MDP(Record):
         How many of the states, the last ones, stand for the end of an episode: steps
         lead there that end it where others go on. They are absorbing, they have no
         entry in `states` and no edge in `graph`, and no walk starts or aims there.
+    is_estimated : bool, default=False
+        Whether the table was estimated from samples, so that there may be moves that it
+        does not show.
 
     Examples
     --------
@@ -91,9 +95,10 @@ class MDP(Record):
     name: str = ""
     legend: str = ""
     states: Sequence[Any] | None = None
-    recognition: dict[str, Any] | None = None
+    recognition: Recognition | None = None
     weights: csr_array | None = None
     n_additional: int = 0
+    is_estimated: bool = False
 
     def __post_init__(self) -> None:
         table = _check_table(self.transition)
@@ -126,7 +131,10 @@ class MDP(Record):
         if self.states is not None:
             _check_states(self.states, n_listed)
         if self.recognition is not None:
-            check_type("recognition", self.recognition, dict, "from_env makes it")
+            check_type(
+                "recognition", self.recognition, Recognition, "from_env makes it"
+            )
+        check_type("is_estimated", self.is_estimated, bool, "give True or False")
         for field in ("name", "legend"):
             check_type(field, getattr(self, field), str, "give text")
 
@@ -207,6 +215,7 @@ class MDP(Record):
                 f"{batch.obs.dtype} {batch.obs.shape}: give them to Planner, or to "
                 "discover"
             )
+        fields = {"is_estimated": True, **fields}
         if batch.states is not None:
             fields = {"states": batch.states, **fields}
 
@@ -448,6 +457,7 @@ class MDP(Record):
             states=None if self.states is None else [self.states[i] for i in listed],
             weights=None if self.weights is None else self.weights[kept][:, kept],
             n_additional=self.n_additional,
+            is_estimated=self.is_estimated,
         )
 
     def _check_closed(self, moves: csr_array, kept: NDArray[np.intp]) -> None:

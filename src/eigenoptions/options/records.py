@@ -41,6 +41,7 @@ from eigenoptions._validation import (
 )
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp.chains import compute_lengths, sample_successor
+from eigenoptions.mdp.recognition import Recognition
 from eigenoptions.options.files import Arrays, write_arrays
 from eigenoptions.options.pictures import print_options, show_options
 
@@ -484,8 +485,7 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
     purposes : sequence of Purpose, default=()
         One per option. By default options are called ``"option 1"`` and so on.
     provenance : dict, default={}
-        Method and settings, as they go into the file. ``"dynamics": "estimated"`` says
-        that the table was estimated from samples; `check` then compares sizes only.
+        Method and settings, as they go into the file. Nothing depends on them.
 
     Examples
     --------
@@ -632,7 +632,7 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
 
         fits = (self.n_states, self.n_actions) == (mdp.n_states, mdp.n_actions)
         difference = ""
-        if fits and not self._is_estimated():
+        if fits and not self.mdp.is_estimated:
             fits = self.mdp.fingerprint == mdp.fingerprint
             difference = ", which has other dynamics, weights of edges or names"
         if not fits:
@@ -640,10 +640,6 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
                 f"options of another state space: options of {self.mdp!r}, "
                 f"not of {mdp!r}{difference}; discover options on it"
             )
-
-    def _is_estimated(self) -> bool:
-        """Return whether the table was estimated from samples."""
-        return self.provenance.get("dynamics") == "estimated"
 
     def _make_option(self, number: int) -> Option:
         return Option(
@@ -662,6 +658,8 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
         }
         if mdp.n_additional:
             header["mdp"]["n_additional"] = mdp.n_additional
+        if mdp.is_estimated:
+            header["mdp"]["is_estimated"] = True
         arrays: Arrays = {
             "policy": self.policy,
             "value": self.value,
@@ -707,7 +705,7 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
         # Of a table that was estimated and an exact one, the exact one stays.
         kept = self
         dropped = other
-        if self._is_estimated():
+        if self.mdp.is_estimated:
             kept = other
             dropped = self
         dropped.check(kept.mdp)
@@ -716,8 +714,6 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
         provenance = self.provenance
         if other.provenance != provenance:
             provenance = {"joined": [self.provenance, other.provenance]}
-            if "dynamics" in dropped.provenance:
-                provenance["dynamics"] = dropped.provenance["dynamics"]
         return OptionSet(
             kept.mdp,
             np.concatenate([self.policy, other.policy]),
@@ -740,13 +736,15 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
         return show_options(repr(self), self.mdp, self)
 
 
-def _describe_recognition(recognition: dict[str, Any]) -> dict[str, Any]:
+def _describe_recognition(recognition: Recognition) -> dict[str, Any]:
     """Return how states are recognised, as a file holds it: without functions.
 
     A key of the user is asked for again by the wrappers.
     """
-    by = recognition["by"]
-    return {**recognition, "by": by if isinstance(by, str) else None}
+    described = dict(vars(recognition))
+    if not isinstance(recognition.by, str):
+        described["by"] = None
+    return described
 
 
 def _check_same_moves(first: MDP, second: MDP) -> None:

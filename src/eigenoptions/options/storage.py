@@ -19,6 +19,7 @@ from eigenoptions._registry import option_files
 from eigenoptions._text import printable
 from eigenoptions._types import FeatureFunction
 from eigenoptions.mdp import MDP
+from eigenoptions.mdp.recognition import Recognition
 from eigenoptions.options.files import Arrays, read_arrays
 from eigenoptions.options.records import OptionSet, Purpose
 
@@ -132,11 +133,13 @@ def _make_mdp(header: dict[str, Any], arrays: Arrays) -> MDP:
         "positions": arrays.get("mdp.positions"),
         "reward": arrays.get("mdp.reward"),
     }
+    if "recognition" in header:
+        fields["recognition"] = Recognition(**header["recognition"])
     if "mdp.weights.data" in arrays:
         fields["weights"] = _make_csr("mdp.weights", arrays, n_states)
     if "mdp.states" in arrays:
         fields["states"] = _to_tuples(json.loads(arrays["mdp.states"].tobytes()))
-    return MDP(table, **header, **fields)
+    return MDP(table, **{**header, **fields})
 
 
 def _make_csr(name: str, arrays: Arrays, n_columns: int) -> csr_array:

@@ -293,7 +293,8 @@ def run_options(
         stepped = OptionsWrapper(
             made, options, mode="step", max_duration=max_steps, option_chance=None
         )
-        layout_seed = StateReader(options).recognition.get("seed")
+        recognition = StateReader(options).recognition
+        layout_seed = None if recognition is None else recognition.seed
         paths: list[list[NDArray[Any]]] = [[] for _ in options]
         for run in range(runs):
             for option, its_paths in enumerate(paths):

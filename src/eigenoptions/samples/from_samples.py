@@ -77,7 +77,7 @@ def _discover_sampled_table(samples: Samples, request: Request) -> OptionSet:
     }
     request = replace(request, settings=settings)
 
-    provenance = {"source": "samples", "dynamics": "estimated", **samples.provenance}
+    provenance = {"source": "samples", **samples.provenance}
     options = discover_table(mdp.restrict(states), request, provenance)
     return options.extend(mdp, states)
 

@@ -59,7 +59,7 @@ def discover_cells(samples: Samples, request: Request) -> LinearOptionSet:
     report = check_columns(samples.transitions, columns, progress=request.progress)
     warn_of_few_steps(len(samples.transitions))
     model = cut_samples(samples, report, cell_size)
-    provenance = {"source": "samples", "dynamics": "estimated", **samples.provenance}
+    provenance = {"source": "samples", **samples.provenance}
     options = discover_table(model.mdp, request, provenance, is_environment=True)
     _warn_of_columns(report, samples.transitions, model.cells, options)
     exploration = tune_on_cells(options, model.visits)

@@ -102,7 +102,8 @@ def count_moves(
         shares = _measure_stops(all_steps, stops, len(moves), n_actions)
         table = _add_end(table, shares)
         targets = np.append(targets, np.full_like(targets[:1], np.nan), axis=0)
-    return MDP(table, n_additional=int(stops.any())), targets
+    n_additional = int(stops.any())
+    return MDP(table, n_additional=n_additional, is_estimated=True), targets
 
 
 def _find_stops(

@@ -367,7 +367,7 @@ class Planner:
 
     def _solve(self, goals: list[int]) -> OptionSet:
         purposes = make_goal_purposes(self.mdp, goals)
-        provenance = {"method": "planner", "dynamics": "estimated"}
+        provenance = {"method": "planner"}
         return solve(self.mdp, purposes, self._gamma, provenance=provenance)
 
     def __repr__(self) -> str:

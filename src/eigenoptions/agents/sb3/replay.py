@@ -190,7 +190,7 @@ def _number_states(options: OptionSet, found: Found) -> list[int]:
     keys = [found.states[number] for number in found.seen.tolist()]
     by = None
     if options.mdp is not None and options.mdp.recognition is not None:
-        by = options.mdp.recognition["by"]
+        by = options.mdp.recognition.by
     if by is None and found.about.numbers is not None:
         # Numbered observations are the numbers of states.
         return keys
