@@ -37,7 +37,7 @@ LAYERS = [
     {"mdp": 0.37},
 ]
 FOUNDATION = (
-    "_kernels  parallel  _svg  _text  _colors  _ties  _splitmix  "
+    "_kernels  parallel  _text  _colors  _ties  _splitmix  "
     "_registry  _validation  _types"
 )
 BOX_WIDTH = 96

@@ -21,10 +21,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 import numpy as np
 
 import eigenoptions as eo
 from eigenoptions._types import FloatArray
+from eigenoptions.plots.style import STYLE
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
@@ -367,9 +369,11 @@ def list_commands() -> dict[str, str]:
 def draw(picture: str) -> None:
     """Draw a picture anew."""
     if picture in EXAMPLES:
-        draw_example(EXAMPLES[picture], IMAGES / picture)
+        with matplotlib.rc_context(STYLE):
+            draw_example(EXAMPLES[picture], IMAGES / picture)
     elif picture in HERE:
-        HERE[picture](IMAGES / picture)
+        with matplotlib.rc_context(STYLE):
+            HERE[picture](IMAGES / picture)
     else:
         raise SystemExit(
             f"{picture}: {list_commands().get(picture, 'no such picture')}"

@@ -28,5 +28,5 @@ for method in (
     steps = "  ".join(f"{time:6.0f}" for time in curve[::2])
     print(f"{method:15} with 0, 2, 4, 6, 8 options: {steps}")
 
-figure = eo.plots.plot_diffusion(curves, width=6.5, height=3.5)
+figure = eo.plots.plot_diffusion(curves, figsize=(6.5, 3.5))
 eo.plots.save_figure(figure, "compare-methods.svg")

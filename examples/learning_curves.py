@@ -31,5 +31,5 @@ for name, record in records.items():
         f"{name:19} mean return {mean:.2f}, in the last 10 episodes {last:.2f}"
     )
 
-figure = eo.plots.plot_learning(records, width=6.5, height=3.5)
+figure = eo.plots.plot_learning(records, figsize=(6.5, 3.5))
 eo.plots.save_figure(figure, "learning-curves.svg")

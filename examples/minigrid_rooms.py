@@ -31,5 +31,5 @@ for i, option in enumerate(options):
         f"its mean length is {option.mean_length:.1f}"
     )
 
-figure = eo.plots.plot_options(options[:1], width=6.5)
+figure = eo.plots.plot_options(options[:1], figsize=(6.5, 7.0))
 eo.plots.save_figure(figure, "minigrid-rooms.svg")

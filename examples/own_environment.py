@@ -47,5 +47,5 @@ mdp = eo.from_env(KeyAndDoor())
 options = eo.discover(mdp, n_options=4)
 print(mdp, options[:2], sep="\n\n")
 
-figure = eo.plots.plot_options(options, columns=2, width=6.5)
+figure = eo.plots.plot_options(options, columns=2, figsize=(6.5, 3.7))
 eo.plots.save_figure(figure, "own-environment.svg")

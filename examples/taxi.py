@@ -41,5 +41,7 @@ for option in options:
     )
 
 longest = int(np.argmax(options.mean_length))
-figure = eo.plots.plot_options(options[longest : longest + 1], width=6.5)
+figure = eo.plots.plot_options(
+    options[longest : longest + 1], figsize=(6.5, 6.0)
+)
 eo.plots.save_figure(figure, "taxi.svg")

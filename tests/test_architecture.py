@@ -41,7 +41,7 @@ ROWS = [
     ["spectra"],
     ["mdp"],
     # Private, used everywhere.
-    ["_kernels", "parallel", "_svg"],
+    ["_kernels", "parallel"],
     ["_text"],
     ["_colors"],
     ["_registry", "_notes"],

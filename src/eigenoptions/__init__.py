@@ -21,6 +21,7 @@ from eigenoptions._registry import (
     discovery_methods,
     environment_checks,
     feature_maps,
+    notebook_pictures,
     option_files,
     sample_readers,
     source_readers,
@@ -171,6 +172,8 @@ sample_readers.announce(
 option_files.announce(
     "linear options", "eigenoptions.samples.storage:make_linear_options"
 )
+for _kind in ("table", "options", "spectrum", "found", "planner"):
+    notebook_pictures.announce(_kind, f"eigenoptions.plots.notebooks:show_{_kind}")
 feature_maps.announce_folder("eigenoptions.samples.features")
 feature_maps.announce("cells", "eigenoptions.vectors.cells:Cells")
 feature_maps.announce("clusters", "eigenoptions.deep:Clusters")

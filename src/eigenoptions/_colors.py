@@ -10,11 +10,6 @@ BLUE = "#2166ac"
 WHITE = "#ffffff"
 ORANGE = "#e66101"
 
-# The same scale in notebooks, where zero is the colour of the page: both colours can be
-# seen on white and on black.
-SCREEN_BLUE = "#3d8fd6"
-SCREEN_ORANGE = "#e8741a"
-
 # States where an option terminates.
 RED = "#d7263d"
 

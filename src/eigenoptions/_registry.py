@@ -9,6 +9,7 @@ its module is imported when somebody asks for it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, Generic, TypeVar
@@ -112,3 +113,7 @@ discovery_methods: Registry[Any] = Registry("method")
 
 # Functions (options, environment) that raise ValueError where the two do not fit.
 environment_checks: Registry[Any] = Registry("check")
+
+# Functions (record) that return the HTML of a notebook: figures, which `plots` draws.
+# Those of options take a title, too.
+notebook_pictures: Registry[Callable[..., str]] = Registry("picture")

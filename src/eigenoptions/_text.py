@@ -368,6 +368,18 @@ def count_noun(number: int, noun: str) -> str:
     return f"{number} {noun}s"
 
 
+def count_hidden(n_all: int, n_shown: int, noun: str, remedy: str) -> str:
+    """Say how many are not shown, and how to see them; empty if all are.
+
+    >>> count_hidden(9, 8, "option", "options[8:]")
+    '... 1 more option: options[8:]'
+    """
+    n_hidden = n_all - n_shown
+    if n_hidden <= 0:
+        return ""
+    return f"... {count_noun(n_hidden, f'more {noun}')}: {remedy}"
+
+
 def describe(array: ArrayLike) -> str:
     """Describe an array in a few words: its type, shape and range.
 

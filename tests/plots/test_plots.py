@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import matplotlib
 import numpy as np
 import pytest
 from matplotlib import colormaps
@@ -22,6 +23,7 @@ import eigenoptions as eo
 from eigenoptions import plots
 from eigenoptions._colors import PRINTED_WALL, RED
 from eigenoptions.plots.nodes import place_states
+from eigenoptions.samples.features.states import StateMap
 
 ROOMS = eo.maze("four-rooms")
 CORRIDOR = np.array([[0, 0], [0, 1], [0, 2]])
@@ -122,7 +124,8 @@ def test_draw_policy_bends_arrows_where_the_agent_turns(ax):
     options = eo.discover("minigrid:MiniGrid-Empty-5x5-v0", 2)
     mdp = options.mdp
     plots.draw_policy(ax, mdp, options.policy[0])
-    (bent,) = (
+    # Lines between cells, and arrows upon them.
+    _, bent = (
         artist for artist in ax.collections if isinstance(artist, LineCollection)
     )
     is_turn = np.isin(options.policy[0], [0, 1])
@@ -236,12 +239,12 @@ def test_plot_options_has_a_titled_map_per_option():
 
 def test_plot_options_explains_rings_digits_and_headings():
     options = eo.discover("minigrid:MiniGrid-Empty-5x5-v0", 2)
-    text = plots.plot_options(options)._supxlabel.get_text().replace("\n", " ")
+    text = " ".join(plots.plot_options(options).get_supxlabel().split())
     assert "bent arrows" in text
     assert "heading" in text
     taxi = plots.plot_options(eo.discover("Taxi-v4", 2))
-    assert "digit" in taxi._supxlabel.get_text()
-    assert plots.plot_options(eo.discover(ROOMS, 2))._supxlabel is None
+    assert "digit" in taxi.get_supxlabel()
+    assert plots.plot_options(eo.discover(ROOMS, 2)).get_supxlabel() == ""
 
 
 def test_plot_eigenvectors_skips_eigenvalue_zero():
@@ -267,6 +270,75 @@ def test_plot_learning_draws_means_with_bands():
     np.testing.assert_allclose(ax.lines[1].get_ydata(), record.returns.mean(axis=0))
     assert len(ax.collections) == 2
     assert plots.plot_learning(record).axes[0].get_ylabel() == "return"
+
+
+def test_first_visits_show_where_actions_are_untried_and_rewards():
+    found = eo.explore(ROOMS, 4_000, until="reward")
+    rings, dots = plots.plot_first_visits(found).axes[0].lines
+    is_frontier = found.untried.any(axis=1) & (found.first_visit >= 0)
+    assert rings.get_xydata().tolist() == found.mdp.coords[is_frontier, ::-1].tolist()
+    assert dots.get_xydata().tolist() == found.mdp.coords[found.rewarded, ::-1].tolist()
+
+
+def test_options_of_clusters_are_points():
+    places = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+
+    class Placed(StateMap):
+        n_features = 3
+
+        def find_states(self, obs: Any) -> Any:
+            return np.asarray(obs)[:, 0].astype(int)
+
+    features = Placed()
+    features.places = places
+    weights = np.array([[[1.0, 1.0, 0.0]]])
+    purpose = eo.Purpose(np.array([-1.0, 0.5, 1.0]))
+    options = eo.LinearOptionSet([purpose], features, 1, weights)
+    figure = plots.plot_options(options)
+    points, rings = figure.axes[0].collections
+    assert np.asarray(points.get_offsets()).tolist() == places.tolist()
+    assert points.get_array().tolist() == [-1.0, 0.5, 1.0]
+    assert np.asarray(rings.get_offsets()).tolist() == places[2:].tolist()
+    assert "cluster" in figure.get_supxlabel()
+
+
+def test_fonts_and_sizes_are_those_of_the_user():
+    record = eo.q_learning(eo.maze("S..G"), runs=2, episodes=3, rng=0)
+    options = eo.discover(ROOMS, 2)
+    own = {"font.family": "serif", "axes.titlesize": 24, "figure.figsize": (9, 2)}
+    with matplotlib.rc_context(own):
+        large = plots.plot_options(options)
+        learning = plots.plot_learning(record)
+    title = large.axes[0].title
+    assert (title.get_fontfamily(), title.get_fontsize()) == (["serif"], 24)
+    # Maps are as wide as their titles need.
+    assert large.get_figwidth() > plots.plot_options(options).get_figwidth()
+    assert learning.get_size_inches().tolist() == [9, 2]
+
+
+def test_figures_are_drawn_on_given_axes_or_in_a_given_size():
+    options = eo.discover(ROOMS, 2)
+    spectrum = eo.spectrum(eo.graph(ROOMS), k=3)
+    found = eo.explore(ROOMS, 50)
+    record = eo.q_learning(eo.maze("S..G"), runs=2, episodes=3, rng=0)
+    for plot in (
+        lambda **how: plots.plot_options(options[:1], **how),
+        lambda **how: plots.plot_diffusion([3.0, 2.0], **how),
+        lambda **how: plots.plot_learning(record, **how),
+        lambda **how: plots.plot_first_visits(found, **how),
+    ):
+        ax = Figure().add_subplot()
+        assert plot(figsize=(4, 3)).get_size_inches().tolist() == [4, 3]
+        assert plot(ax=ax) is ax.figure
+        with pytest.raises(ValueError, match="figsize"):
+            plot(ax=ax, figsize=(4, 3))
+
+    axes = Figure().subplots(1, 3)
+    assert plots.plot_options(options, ax=axes) is axes[0].figure
+    assert plots.plot_eigenvectors(ROOMS, spectrum, ax=axes) is axes[0].figure
+    assert [axis.axison for axis in axes] == [True, True, False]
+    with pytest.raises(ValueError, match="ax "):
+        plots.plot_options(options, ax=axes[:1])
 
 
 @pytest.mark.parametrize("suffix", ["svg", "pdf", "png"])

@@ -193,9 +193,7 @@ def test_the_table_of_a_robot_names_its_battery_and_its_heading() -> None:
     assert report.columns[2].partner == 3
     assert report.low[2:4].tolist() == report.low[[3, 2]].tolist()
     assert "columns=[0, 1, 2, 3]" in repr(report)
-    html = report._repr_html_()
-    assert html.count("<tr>") == 6
-    assert "drifting" in html
+    assert "drifting" in repr(report)
 
 
 def test_the_warning_names_column_share_and_remedy(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import dijkstra
 
-from eigenoptions._svg import draw_maps, show_figures, show_table
+from eigenoptions._registry import notebook_pictures
 from eigenoptions._text import count_noun, printable
 from eigenoptions._types import BoolArray, FloatArray, IndexArray
 from eigenoptions._validation import Record, readonly
@@ -372,45 +372,8 @@ class Found(Record):
         )
 
     def _repr_html_(self) -> str:
-        """The map of what was seen, or a table of counts, for a notebook."""
-        coords = self.mdp.coords
-        is_seen = self.first_visit >= 0
-        is_frontier = self.untried.any(axis=1)
-        if coords is None:
-            n_episodes = int(self.is_first.sum())
-            rows = [
-                ("states", f"{len(self.seen):,}"),
-                (
-                    "of them with an action that was never tried",
-                    f"{is_frontier.sum():,}",
-                ),
-                ("of them rewarded", f"{len(self.rewarded):,}"),
-                ("steps", f"{self.n_steps:,}"),
-                ("episodes", f"{n_episodes:,}"),
-            ]
-            note = "states have no coordinates, so no map shows them"
-            return show_table(repr(self), ("", ""), rows, [note])
-
-        is_rewarded = np.zeros(len(is_seen), dtype=np.bool_)
-        is_rewarded[self.rewarded] = True
-        # Blue is below zero: from the first state that was seen to the last, paler.
-        age = self.first_visit / max(int(self.first_visit.max()), 1)
-        # One picture, also of several headings: their maps have different gaps.
-        figures = draw_maps(
-            coords,
-            values=0.85 * age - 1.0,
-            rings=is_frontier & is_seen,
-            dots=is_rewarded,
-            is_shown=is_seen,
-        )
-        notes = [
-            "the bluer, the earlier it was seen; grey: walls, and what was not seen"
-        ]
-        if is_frontier.any():
-            notes.append("a ring: an action was never tried there")
-        if is_rewarded.any():
-            notes.append("a red dot: a reward")
-        return show_figures(repr(self), [figures], ["; ".join(notes), self.mdp.legend])
+        """The map of what was seen, as a notebook shows it."""
+        return notebook_pictures.find("found")(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from eigenoptions._registry import data_readers
-from eigenoptions._svg import draw_maps, draw_nodes, show_figures, show_table
+from eigenoptions._registry import data_readers, notebook_pictures
 from eigenoptions._text import HEADINGS, draw_map, printable
 from eigenoptions._types import BoolArray, FloatArray
 from eigenoptions._validation import (
@@ -506,25 +505,7 @@ class MDP(Record):
 
     def _repr_html_(self) -> str:
         """The map, or the graph, as a notebook shows it."""
-        title = repr(self)
-        if self.coords is not None:
-            marks = {}
-            if self.start is not None:
-                marks[self.start] = "S"
-            if self.goal is not None:
-                marks[self.goal] = "G"
-            figures = draw_maps(self.coords, self.headings, marks=marks)
-            return show_figures(title, [figures], [self.legend])
-        if self.positions is not None:
-            figures = [draw_nodes(self.positions, self.edges)]
-            return show_figures(title, [figures], [self.legend])
-
-        rows = [(str(name), str(value)) for name, value in self._count_parts()]
-        note = (
-            "states have no coordinates, so no map shows them: "
-            "dataclasses.replace(mdp, coords=...) adds a row and a column for each"
-        )
-        return show_table(title, ("", ""), rows, [note, self.legend])
+        return notebook_pictures.find("table")(self)
 
     @property
     def edges(self) -> NDArray[np.int_]:

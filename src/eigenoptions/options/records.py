@@ -19,7 +19,7 @@ from typing import Any, Self, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenoptions._registry import environment_checks
+from eigenoptions._registry import environment_checks, notebook_pictures
 from eigenoptions._text import count_noun, describe, printable
 from eigenoptions._types import (
     BoolArray,
@@ -43,7 +43,7 @@ from eigenoptions.mdp import MDP
 from eigenoptions.mdp.chains import compute_lengths, sample_successor
 from eigenoptions.mdp.recognition import Recognition
 from eigenoptions.options.files import Arrays, write_arrays
-from eigenoptions.options.pictures import print_options, show_options
+from eigenoptions.options.pictures import print_options
 
 TERMINATE = -1
 
@@ -455,7 +455,10 @@ class Option(Record, OptionFields, TablePolicy):
 
     def _repr_html_(self) -> str:
         """The map of the option, as a notebook shows it."""
-        return show_options(repr(self), self.mdp, [self])
+        alone = OptionSet(
+            self.mdp, self.policy[None], self.value[None], (self.purpose,)
+        )
+        return notebook_pictures.find("options")(alone, repr(self))
 
 
 class BatchOptions(OptionSequence[T]):
@@ -733,7 +736,7 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
 
     def _repr_html_(self) -> str:
         """Maps of the first options, as a notebook shows them."""
-        return show_options(repr(self), self.mdp, self)
+        return notebook_pictures.find("options")(self, repr(self))
 
 
 def _describe_recognition(recognition: Recognition) -> dict[str, Any]:

@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from textwrap import fill
-from typing import Any
+from typing import TypeAlias
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from eigenoptions._text import draw_arrows, explain_glyphs
-from eigenoptions._types import FloatArray
 from eigenoptions._validation import check_type
 from eigenoptions.learning import LearningRecord
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
-from eigenoptions.options.pictures import (
-    find_arrows,
-    make_caption,
-    spread_observations,
-)
+from eigenoptions.options.pictures import explain_maps, make_caption
 from eigenoptions.plots.curves import draw_curves
 from eigenoptions.plots.files import render_figure
 from eigenoptions.plots.maps import MAX_DETAILED_STATES, draw_options, draw_values
 from eigenoptions.plots.nodes import has_positions, place_states
-from eigenoptions.plots.observed import draw_points, draw_strips
+from eigenoptions.plots.observed import (
+    draw_places,
+    draw_strips,
+    observe,
+    place_options,
+)
 from eigenoptions.plots.paths import draw_paths
-from eigenoptions.plots.style import STYLE, make_line_style
+from eigenoptions.plots.style import make_line_style, measure_letters
 from eigenoptions.samples import Transitions
 from eigenoptions.samples.linear import LinearOptionSet
 from eigenoptions.spectra import Spectrum
-from eigenoptions.vectors.cells import Cells
 
 # Most eigenvectors of a figure.
 _MAX_EIGENVECTORS = 8
@@ -43,8 +41,14 @@ _MAX_EIGENVECTORS = 8
 # About as many of recorded observations are drawn as points.
 _MAX_POINTS = 1_000
 
+# Width and height of a strip of frames in inches.
+_STRIP_SIZE = (3.4, 0.85)
 
-class _NotebookFigure(Figure):
+# Axes as ``plt.subplots`` returns them.
+GivenAxes: TypeAlias = Axes | Sequence[Axes] | NDArray[np.object_]
+
+
+class NotebookFigure(Figure):
     """A figure that a notebook shows without pyplot."""
 
     def _repr_png_(self) -> bytes:
@@ -56,7 +60,8 @@ def plot_options(
     observations: ArrayLike | Transitions | None = None,
     *,
     columns: int | None = None,
-    width: float | None = None,
+    figsize: tuple[float, float] | None = None,
+    ax: GivenAxes | None = None,
     cmap: str | Colormap | None = None,
     over: tuple[int, int] = (0, 1),
 ) -> Figure:
@@ -74,14 +79,16 @@ def plot_options(
         option is a strip: from where it starts to where it ends (`draw_strips`). Of
         vectors, it is a map over two columns, coloured by its potential, with rings
         where it ends (`draw_points`); recorded steps add paths (`draw_paths`). By
-        default, options of cells show these, and
-        options of two numbers with bounds a map of 25 x 25 observations.
+        default, options of cells and of clusters show these, and options of two
+        numbers with bounds a map of 25 x 25 observations.
     columns : int, optional
         Number of maps beside each other; by default up to four, or eight for more than
         16 options, fewer where maps have many cells, and two strips of frames.
-    width : float, optional
-        Width of the figure in inches; by default 1.7 per map, more where arrows need
-        it.
+    figsize : pair of floats, optional
+        Width and height of the figure in inches; by default as large as titles and
+        arrows need it.
+    ax : Axes, or sequence or array of Axes, optional
+        Axes to draw on, at least one per option. By default those of a new figure.
     cmap : str or Colormap, optional
         Colours of large maps, which have no arrows, and of potentials.
     over : tuple of int, default=(0, 1)
@@ -94,100 +101,63 @@ def plot_options(
     4
     """
     if isinstance(options, LinearOptionSet):
-        steps = None
-        if isinstance(observations, Transitions):
-            steps = observations
-            observations = steps.obs[:: max(1, len(steps) // _MAX_POINTS)]
-        return _plot_observed(options, observations, columns, width, cmap, over, steps)
+        return _plot_observed(options, observations, columns, figsize, ax, cmap, over)
+
     check_type("options", options, OptionSet, "make them with discover")
     options = replace(options, mdp=place_states(options.mdp))
-    with matplotlib.rc_context(STYLE):
-        figure, axes = make_maps(options.mdp, len(options), columns, width)
-        draw_options(axes, options, cmap=cmap)
-
-        note = _explain_options(options)
-        if note:
-            characters = int(17 * figure.get_figwidth())
-            figure.supxlabel(fill(note, characters), x=0.01, ha="left", size=7)
+    size = measure_map(options.mdp)
+    figure, axes = make_maps(len(options), size, columns, figsize, ax)
+    draw_options(axes, options, cmap=cmap)
+    if ax is None:
+        legend = options.mdp.legend
+        if not has_positions(options.mdp):
+            legend = explain_maps(options.mdp, options, bends=True)
+        _explain(figure, legend, figsize is not None)
     return figure
 
 
 def _plot_observed(
     options: LinearOptionSet,
-    observations: ArrayLike | None,
+    observations: ArrayLike | Transitions | None,
     columns: int | None,
-    width: float | None,
+    figsize: tuple[float, float] | None,
+    ax: GivenAxes | None,
     cmap: str | Colormap | None,
     over: tuple[int, int],
-    steps: Transitions | None,
 ) -> Figure:
     """A figure of options that act on observations."""
+    steps = None
+    if isinstance(observations, Transitions):
+        steps = observations
+        observations = steps.obs[:: max(1, len(steps) // _MAX_POINTS)]
+
     if observations is None:
-        observations, over = _fill_map(options, over)
-    shape = np.shape(observations)
-    if not len(options) or len(shape) < 2 or not shape[0]:
-        raise ValueError(
-            "there must be options and observations (N, ...), "
-            f"got {len(options)} and {shape}"
-        )
-
-    is_frames = len(shape) > 2
-    with matplotlib.rc_context(STYLE):
-        if is_frames:
-            n_columns = min(columns or 2, len(options))
-            map_width = 3.4
-            map_height = 0.85
-        else:
-            n_columns = min(columns or 4, len(options))
-            map_width = 1.7
-            map_height = 1.7
-        n_rows = -(-len(options) // n_columns)
-        if width is None:
-            width = map_width * n_columns
-        height = n_rows * (map_height * width / (map_width * n_columns) + 0.22)
-
-        figure = _NotebookFigure(figsize=(width, height), layout="constrained")
-        grid: Any = figure.subplots(n_rows, n_columns, squeeze=False)
-        axes = grid.ravel().tolist()
-        for unused in axes[len(options) :]:
-            unused.set_axis_off()
-        if is_frames:
-            draw_strips(axes[: len(options)], options, observations)
-        else:
-            draw_points(axes[: len(options)], options, observations, over, cmap)
-            note = (
-                f"column {over[0]} to the right, column {over[1]} up; the colour is "
-                "the potential, a ring where the option ends"
+        points = place_options(options, over)
+        if points is None:
+            raise ValueError(
+                "these options act on observations, got none: "
+                "plot_options(options, observations) draws them over some"
             )
-            if steps is not None:
-                draw_paths(axes[: len(options)], options, steps, over)
-                note += "; lines are paths of recorded steps, from a circle to a dot"
-            characters = int(17 * width)
-            figure.supxlabel(fill(note, characters), x=0.01, ha="left", size=7)
+    else:
+        shape = np.shape(observations)
+        if len(shape) < 2 or not shape[0]:
+            raise ValueError(f"observations must have shape (N, ...), got {shape}")
+        if len(shape) > 2:
+            figure, axes = make_maps(len(options), _STRIP_SIZE, columns, figsize, ax)
+            draw_strips(axes, options, observations)
+            return figure
+        points = observe(options, observations, over)
+
+    side = _find_least_width()
+    figure, axes = make_maps(len(options), (side, side), columns, figsize, ax)
+    draw_places(axes, options, points, cmap)
+    note = f"{points.axes}; the colour is the potential, a ring where the option ends"
+    if steps is not None:
+        draw_paths(axes, options, steps, over)
+        note += "; lines are paths of recorded steps, from a circle to a dot"
+    if ax is None:
+        _explain(figure, note, figsize is not None)
     return figure
-
-
-def _fill_map(
-    options: LinearOptionSet, over: tuple[int, int]
-) -> tuple[FloatArray, tuple[int, int]]:
-    """Observations that fill a map, and the two columns that it shows.
-
-    Of options of cells they are the middles of the cells.
-    """
-    cells = options.features
-    spread = spread_observations(cells)
-    if spread is not None:
-        return spread.obs, (0, 1)
-    if not isinstance(cells, Cells) or len(cells.columns) < 2:
-        raise ValueError(
-            "these options act on observations, got none: "
-            "plot_options(options, observations) draws them over some"
-        )
-    middles = np.zeros((cells.n_features, max(cells.columns) + 1))
-    middles[:, cells.columns] = cells.centers
-    if not set(over) <= set(cells.columns):
-        over = (cells.columns[0], cells.columns[1])
-    return middles, over
 
 
 def plot_eigenvectors(
@@ -195,7 +165,8 @@ def plot_eigenvectors(
     spectrum: Spectrum,
     *,
     columns: int | None = None,
-    width: float | None = None,
+    figsize: tuple[float, float] | None = None,
+    ax: GivenAxes | None = None,
     cmap: str | Colormap | None = None,
 ) -> Figure:
     """Draw the first eigenvectors (proto-value functions) as heat maps.
@@ -210,8 +181,10 @@ def plot_eigenvectors(
         Spectrum of their graph.
     columns : int, optional
         Number of maps beside each other; by default up to four.
-    width : float, optional
-        Width of the figure in inches; by default 1.7 per map.
+    figsize : pair of floats, optional
+        Width and height of the figure in inches; by default as large as titles need it.
+    ax : Axes, or sequence or array of Axes, optional
+        Axes to draw on, at least one per eigenvector. By default those of a new figure.
     cmap : str or Colormap, optional
         Colour map; by default from blue over white to orange.
 
@@ -226,22 +199,20 @@ def plot_eigenvectors(
     check_type("spectrum", spectrum, Spectrum, "make it with spectrum(graph(mdp))")
     first = spectrum.n_zero
     numbers = range(first, len(spectrum.values))[:_MAX_EIGENVECTORS]
-    with matplotlib.rc_context(STYLE):
-        figure, axes = make_maps(mdp, len(numbers), columns, width)
-        for ax, i in zip(axes, numbers, strict=False):
-            draw_values(ax, mdp, spectrum.vectors[:, i], cmap=cmap)
-            # The paper counts eigenvectors from 1.
-            ax.set_title(make_caption(f"e{i + 1}", spectrum.values[i]))
-        for ax in axes[len(numbers) :]:
-            ax.set_axis_off()
+    size = measure_map(mdp)
+    figure, axes = make_maps(len(numbers), size, columns, figsize, ax)
+    for map_ax, i in zip(axes, numbers, strict=True):
+        draw_values(map_ax, mdp, spectrum.vectors[:, i], cmap=cmap)
+        # The paper counts eigenvectors from 1.
+        map_ax.set_title(make_caption(f"e{i + 1}", spectrum.values[i]))
     return figure
 
 
 def plot_diffusion(
     curves: ArrayLike | Mapping[str, ArrayLike],
     *,
-    width: float = 3.5,
-    height: float = 2.4,
+    figsize: tuple[float, float] | None = None,
+    ax: Axes | None = None,
 ) -> Figure:
     """Draw the diffusion time by the number of options, like Figure 6.
 
@@ -252,10 +223,10 @@ def plot_diffusion(
     curves : (n + 1,) array, or mapping from names to arrays
         Times with 0 to n options, as `diffusion_curve` returns them; NaN where a time
         is not known.
-    width : float, default=3.5
-        Width of the figure in inches.
-    height : float, default=2.4
-        Height of the figure in inches.
+    figsize : pair of floats, optional
+        Width and height of the figure in inches; by default Matplotlib's.
+    ax : Axes, optional
+        Axes to draw on. By default those of a new figure.
 
     Examples
     --------
@@ -266,32 +237,30 @@ def plot_diffusion(
     'log'
     """
     named_curves = curves if isinstance(curves, Mapping) else {"": curves}
-    with matplotlib.rc_context(STYLE):
-        figure = _NotebookFigure(figsize=(width, height), layout="constrained")
-        ax = figure.add_subplot()
-        for i, (name, curve) in enumerate(named_curves.items()):
-            times = np.asarray(curve, dtype=float)
-            counts = np.flatnonzero(~np.isnan(times))
-            ax.plot(counts, times[counts], label=name, **make_line_style(i))
+    figure, ax = make_axes(figsize, ax)
+    for i, (name, curve) in enumerate(named_curves.items()):
+        times = np.asarray(curve, dtype=float)
+        counts = np.flatnonzero(~np.isnan(times))
+        ax.plot(counts, times[counts], label=name, **make_line_style(i))
 
-        # All curves begin with the same time, that without options.
-        ax.axhline(
-            times[0],
-            color="#555555",
-            linewidth=0.9,
-            linestyle=(0, (4, 2)),
-            label="primitive actions",
-        )
-        ax.set(xlabel="options", ylabel="diffusion time", yscale="log")
-        ax.legend()
+    # All curves begin with the same time, that without options.
+    ax.axhline(
+        times[0],
+        color="#777777",
+        linewidth=0.9,
+        linestyle=(0, (4, 2)),
+        label="primitive actions",
+    )
+    ax.set(xlabel="options", ylabel="diffusion time", yscale="log")
+    ax.legend()
     return figure
 
 
 def plot_learning(
     records: LearningRecord | Mapping[str, LearningRecord],
     *,
-    width: float = 3.5,
-    height: float = 2.4,
+    figsize: tuple[float, float] | None = None,
+    ax: Axes | None = None,
 ) -> Figure:
     """Draw the mean return over runs by episode, with 95% bands, like Figure 7.
 
@@ -300,10 +269,10 @@ def plot_learning(
     records : LearningRecord, or mapping from names to records
         What `q_learning` returns. Its other tables, such as `steps`, can be drawn by
         `draw_curves`.
-    width : float, default=3.5
-        Width of the figure in inches.
-    height : float, default=2.4
-        Height of the figure in inches.
+    figsize : pair of floats, optional
+        Width and height of the figure in inches; by default Matplotlib's.
+    ax : Axes, optional
+        Axes to draw on. By default those of a new figure.
 
     Examples
     --------
@@ -321,55 +290,128 @@ def plot_learning(
     first_record = next(iter(named_records.values()))
     n_episodes = first_record.returns.shape[1]
 
-    with matplotlib.rc_context(STYLE):
-        figure = _NotebookFigure(figsize=(width, height), layout="constrained")
-        ax = figure.add_subplot()
-        draw_curves(ax, range(1, n_episodes + 1), returns, bands=bands)
-        ax.set(xlabel="episode", ylabel="return", ylim=(-0.02, 1.02))
-        has_names = any(named_records)
-        if has_names:
-            ax.legend()
+    figure, ax = make_axes(figsize, ax)
+    draw_curves(ax, range(1, n_episodes + 1), returns, bands=bands)
+    ax.set(xlabel="episode", ylabel="return", ylim=(-0.02, 1.02))
+    has_names = any(named_records)
+    if has_names:
+        ax.legend()
     return figure
 
 
+def make_axes(
+    figsize: tuple[float, float] | None, ax: Axes | None
+) -> tuple[Figure, Axes]:
+    """The axes that are given, or those of a new figure, which is as large as any."""
+    if ax is None:
+        own = NotebookFigure(figsize=figsize, layout="constrained")
+        return own, own.add_subplot()
+    check_type("ax", ax, Axes, "make them with plt.subplots")
+    figure, _ = make_maps(1, (0, 0), None, figsize, ax)
+    return figure, ax
+
+
 def make_maps(
-    mdp: MDP, n_maps: int, columns: int | None, width: float | None
+    n_maps: int,
+    size: tuple[float, float],
+    columns: int | None,
+    figsize: tuple[float, float] | None,
+    ax: GivenAxes | None,
 ) -> tuple[Figure, list[Axes]]:
-    """Make a figure with rows of axes in the shape of the maze, for `n_maps` maps."""
+    """Axes for some maps: those that are given, or rows of them in a new figure.
+
+    Parameters
+    ----------
+    n_maps : int
+        Number of maps.
+    size : pair of floats
+        Width and height of a map in inches, without its title.
+    columns, figsize, ax
+        As in `plot_options`.
+    """
     if not n_maps:
         raise ValueError("nothing to draw: give at least one option or eigenvector")
 
-    map_width = _choose_width(mdp)
-    if not columns:
+    if ax is not None:
+        if columns is not None or figsize is not None:
+            raise ValueError(
+                "columns and figsize are those of a new figure: leave them out, or ax"
+            )
+        axes = np.asarray(ax, dtype=object).ravel().tolist()
+        # Of axes in a subfigure, too, this is the whole figure.
+        figure = axes[0].figure.figure
+    else:
+        figure = _make_figure(n_maps, size, columns, figsize)
+        axes = list(figure.axes)
+
+    if len(axes) < n_maps:
+        raise ValueError(
+            f"ax must be at least {n_maps} axes, one per map, got {len(axes)}"
+        )
+    for unused in axes[n_maps:]:
+        unused.set_axis_off()
+    return figure, axes[:n_maps]
+
+
+def _make_figure(
+    n_maps: int,
+    size: tuple[float, float],
+    columns: int | None,
+    figsize: tuple[float, float] | None,
+) -> Figure:
+    """A figure with rows of axes for maps."""
+    map_width, map_height = size
+    if columns is None:
         # Wide maps: as many as fit into a page, or for many options into a screen.
         columns, room = (4, 9.0) if n_maps <= 16 else (8, 14.0)
         columns = max(1, min(columns, int(room / map_width)))
     columns = min(n_maps, columns)
     rows = -(-n_maps // columns)
 
-    if not width:
-        width = max(map_width * columns, 2.5)
-    # High mazes are drawn at most twice as high as wide; a title takes 0.22 inches.
-    map_width = width / columns
-    map_height = map_width * min(_measure_shape(mdp), 2.0)
-    height = rows * (map_height + 0.22)
-
-    figure = _NotebookFigure(figsize=(width, height), layout="constrained")
-    axes: Any = figure.subplots(rows, columns, squeeze=False)
-    return figure, axes.ravel().tolist()
+    if figsize is None:
+        # Below a title there is as much space as it is high.
+        title = 2 * measure_letters(matplotlib.rcParams["axes.titlesize"])
+        figsize = (columns * map_width, rows * (map_height + title))
+    figure = NotebookFigure(figsize=figsize, layout="constrained")
+    figure.subplots(rows, columns, squeeze=False)
+    return figure
 
 
-# Widths of the smallest and of the largest map in inches.
-_LEAST_WIDTH = 1.7
+def _explain(figure: Figure, text: str, has_own_size: bool) -> None:
+    """Write a text below the maps of a figure, in lines as long as they are wide.
+
+    A figure without a size of its own becomes as much higher as the text is.
+    """
+    if not text:
+        return
+    size = matplotlib.rcParams["legend.fontsize"]
+    letter = measure_letters(size)
+    # Letters are about 0.6 times as wide as high, and a line 1.4 times as high.
+    lines = fill(text, int(figure.get_figwidth() / (0.6 * letter)))
+    figure.supxlabel(lines, x=0.01, ha="left", size=size)
+    if not has_own_size:
+        n_lines = lines.count("\n") + 1
+        figure.set_figheight(figure.get_figheight() + 1.4 * letter * n_lines)
+
+
+# Width of the largest map in inches.
 _MOST_WIDTH = 6.8
 
 
-def _choose_width(mdp: MDP) -> float:
-    """Width of a map in inches: an arrow needs a ninth of one."""
-    if mdp.coords is None or mdp.n_states > MAX_DETAILED_STATES:
-        return _LEAST_WIDTH
-    n_columns = np.ptp(mdp.coords[:, 1]) + 3
-    return float(np.clip(n_columns / 9.0, _LEAST_WIDTH, _MOST_WIDTH))
+def _find_least_width() -> float:
+    """Width of the smallest map in inches: a title of twenty letters."""
+    return max(1.7, 20 * 0.6 * measure_letters(matplotlib.rcParams["axes.titlesize"]))
+
+
+def measure_map(mdp: MDP) -> tuple[float, float]:
+    """Width and height of a map in inches."""
+    width = _find_least_width()
+    if mdp.coords is not None and mdp.n_states <= MAX_DETAILED_STATES:
+        # An arrow needs a ninth of an inch.
+        n_columns = float(np.ptp(mdp.coords[:, 1]) + 3)
+        width = max(width, min(n_columns / 9.0, _MOST_WIDTH))
+    # High mazes are drawn at most twice as high as wide.
+    return width, width * min(_measure_shape(mdp), 2.0)
 
 
 def _measure_shape(mdp: MDP) -> float:
@@ -382,13 +424,3 @@ def _measure_shape(mdp: MDP) -> float:
         # A graph in a line needs some height, too.
         return float(np.clip(high / max(wide, 1e-9), 0.4, 2.0))
     return 1.0
-
-
-def _explain_options(options: OptionSet) -> str:
-    """Explanation of the rings and digits on the maps, if there are any."""
-    if has_positions(options.mdp):
-        return options.mdp.legend
-    glyphs: set[str] = set()
-    for policy in options.policy:
-        glyphs.update(draw_arrows(policy, *find_arrows(options.mdp, policy)))
-    return explain_glyphs(glyphs, options.mdp.legend, bends=True)

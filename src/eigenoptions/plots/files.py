@@ -15,7 +15,6 @@ from PIL import Image
 
 from eigenoptions._validation import check_float, check_type
 from eigenoptions.options.files import write_atomically
-from eigenoptions.plots.style import STYLE
 
 # Without its date, the same figure gives the same file.
 _METADATA: dict[str, dict[str, Any]] = {
@@ -51,7 +50,13 @@ def save_figure(figure: Figure, path: str | Path, *, dpi: int = 300) -> None:
 def render_figure(figure: Figure, file_format: str, dpi: int) -> bytes:
     """Content of the file of a figure; the format is "svg", "pdf" or "png"."""
     buffer = io.BytesIO()
-    with matplotlib.rc_context(STYLE):
+    settings: Any = {
+        # The names of elements in SVG files are the same in each run.
+        "svg.hashsalt": matplotlib.rcParams["svg.hashsalt"] or "eigenoptions",
+        # TrueType, which conferences ask for.
+        "pdf.fonttype": 42,
+    }
+    with matplotlib.rc_context(settings):
         figure.savefig(
             buffer, format=file_format, dpi=dpi, metadata=_METADATA[file_format]
         )

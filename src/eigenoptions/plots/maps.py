@@ -26,13 +26,17 @@ from eigenoptions._colors import (
     RED,
     WHITE,
 )
-from eigenoptions._svg import find_bend, find_corners
 from eigenoptions._text import find_moves
-from eigenoptions._types import BoolArray, FloatArray
+from eigenoptions._types import BoolArray, FloatArray, IntegerArray
 from eigenoptions.mdp import MDP, MOVES
 from eigenoptions.options import Option, OptionSet
 from eigenoptions.options.pictures import find_arrows, make_caption
-from eigenoptions.plots.nodes import draw_node_policy, draw_node_values, has_positions
+from eigenoptions.plots.nodes import (
+    draw_node_policy,
+    draw_node_values,
+    draw_nodes,
+    has_positions,
+)
 from eigenoptions.plots.style import read_colormap
 
 _Number = TypeVar("_Number", bound=np.generic)
@@ -42,18 +46,28 @@ _MARK_COLORS = {"S": PRINTED_START, "G": PRINTED_GOAL}
 # Larger maps have no lines between cells, and colours instead of arrows.
 MAX_DETAILED_STATES = 2500
 
+# A picture has one pixel per cell, and must not fill the memory.
+_MOST_CELLS = 1e6
+_MOST_CELLS_PER_STATE = 1000
+
+# Rows and columns by which an agent moves, in the order of right turns: the headings
+# right, down, left and up.
+_FORWARD = np.array([(0, 1), (1, 0), (0, -1), (-1, 0)])
+
 
 def draw_maze(
     ax: Axes, mdp: MDP | ArrayLike, marks: Mapping[int, str] | None = None
 ) -> None:
     """Draw grey walls, white states, and letters on some states, like Figure 1.
 
+    A graph is drawn as nodes and edges, without letters.
+
     Parameters
     ----------
     ax : Axes
         Axes to draw on.
     mdp : MDP or (S, 2) array
-        States with `coords`, or the row and column of each state.
+        States with `coords` or `positions`, or the row and column of each state.
     marks : mapping from states to letters, optional
         Letter of each marked state; by default S and G at the start and the goal of the
         MDP.
@@ -67,6 +81,10 @@ def draw_maze(
     >>> [letter.get_text() for letter in ax.texts]
     ['S', 'G']
     """
+    if has_positions(mdp):
+        draw_nodes(ax, mdp, WHITE)
+        return
+
     cells = _read_cells(mdp)
     _draw_cells(ax, cells, is_red=np.zeros(len(cells), dtype=bool))
 
@@ -170,7 +188,7 @@ def draw_policy(ax: Axes, mdp: MDP | ArrayLike, policy: ArrayLike) -> None:
     >>> from matplotlib.figure import Figure
     >>> ax = Figure().add_subplot()
     >>> draw_policy(ax, eo.maze("S.G"), [1, 1, -1])
-    >>> ax.collections[0].N
+    >>> ax.collections[-1].N
     2
     """
     if has_positions(mdp):
@@ -209,6 +227,7 @@ def draw_policy(ax: Axes, mdp: MDP | ArrayLike, policy: ArrayLike) -> None:
             str(action) if action < 10 else "+",
             ha="center",
             va="center_baseline",
+            color=INK,
             size=0.6 * cell_size,
         )
 
@@ -307,14 +326,23 @@ def _read_cells(mdp: MDP | ArrayLike) -> NDArray[np.int64]:
     if cells.ndim != 2 or cells.shape[1] != 2 or not len(cells):
         raise ValueError(f"coords must have shape (S, 2), got {cells.shape}")
 
-    # A picture has one pixel per cell, and must not fill the memory.
-    n_cells = np.prod(np.ptp(cells, axis=0) + 3.0)
-    if n_cells > 1000 * len(cells) + 1e6:
+    if not fits_picture(cells):
         raise ValueError(
-            "coords must be rows and columns of a grid of at most 1,000 cells per "
-            f"state, got {n_cells:.3g} cells for {len(cells)} states"
+            f"coords must be rows and columns of a grid of at most "
+            f"{_MOST_CELLS_PER_STATE:,} cells per state, got {len(cells)} states in "
+            f"{' x '.join(str(side) for side in np.ptp(cells, axis=0) + 1)} cells"
         )
     return cells
+
+
+def fits_picture(coords: IntegerArray) -> bool:
+    """Whether a grid is small enough for a picture.
+
+    >>> fits_picture(np.array([[0, 0], [10**9, 10**9]]))
+    False
+    """
+    n_cells = np.prod(np.ptp(coords, axis=0) + 3.0)
+    return bool(n_cells <= _MOST_CELLS_PER_STATE * len(coords) + _MOST_CELLS)
 
 
 def _read_numbers(name: str, numbers: ArrayLike, n_states: int) -> NDArray[Any]:
@@ -393,12 +421,13 @@ def _draw_cells(ax: Axes, cells: NDArray[np.int64], is_red: BoolArray) -> None:
 
     if len(cells) <= MAX_DETAILED_STATES:
         # Lines between cells have the colour of walls, on which they do not show.
-        top, left = cells.min(axis=0)
-        bottom, right = cells.max(axis=0)
-        ax.set_xticks(np.arange(left, right) + 0.5, minor=True)
-        ax.set_yticks(np.arange(top, bottom) + 0.5, minor=True)
-        ax.tick_params(which="minor", length=0)
-        ax.grid(which="minor", color=PRINTED_WALL, linewidth=0.2)
+        # (Those of a grid need ticks, which take as long as all the rest.)
+        top, left = cells.min(axis=0) - 0.5
+        bottom, right = cells.max(axis=0) + 0.5
+        lines = [[(x, top), (x, bottom)] for x in np.arange(left + 1, right)]
+        lines += [[(left, y), (right, y)] for y in np.arange(top + 1, bottom)]
+        grid = LineCollection(lines, colors=PRINTED_WALL, linewidths=0.2, zorder=1.5)
+        ax.add_collection(grid, autolim=False)
 
 
 def _draw_mark(ax: Axes, row: int, column: int, letter: str) -> None:
@@ -414,6 +443,7 @@ def _draw_mark(ax: Axes, row: int, column: int, letter: str) -> None:
         ha="center",
         va="center_baseline",
         weight="bold",
+        color=INK,
         size=float(np.clip(0.75 * _measure_cell(ax), 5.5, 11.0)),
     )
 
@@ -454,11 +484,42 @@ def _draw_turns(
     for cell, heading, turn in zip(
         cells, headings.tolist(), turns.tolist(), strict=True
     ):
-        shaft, head = find_corners(cell.astype(float), *find_bend(heading, turn))
+        before = _FORWARD[heading]
+        after = _FORWARD[(heading + turn) % len(_FORWARD)]
+        shaft, head = _find_corners(cell, before, after)
         # x is the column.
         lines += [shaft[:, ::-1], head[:, ::-1]]
     width = 0.1 * _measure_cell(ax)
     ax.add_collection(LineCollection(lines, colors=INK, linewidths=width, zorder=3))
+
+
+def _find_corners(
+    middle: NDArray[np.int64], before: NDArray[np.int64], after: NDArray[np.int64]
+) -> tuple[FloatArray, FloatArray]:
+    """The corners of an arrow that bends near the middle of a cell.
+
+    Parameters
+    ----------
+    middle : (2,) array
+        Row and column of the cell.
+    before, after : (2,) array
+        Directions of the tail and of the tip: rows and columns of unit length.
+
+    Returns
+    -------
+    shaft : (3, 2) array
+        Corners from the tail to the tip.
+    head : (3, 2) array
+        Corners of the head.
+    """
+    # The bend moves to the outer corner, so that both arms are long.
+    bend = middle + 0.2 * (before - after)
+    tail = bend - 0.55 * before
+    tip = bend + 0.55 * after
+    across = after[::-1] * np.array([-1.0, 1.0])
+    left = tip - 0.2 * after + 0.18 * across
+    right = tip - 0.2 * after - 0.18 * across
+    return np.stack([tail, bend, tip]), np.stack([left, tip, right])
 
 
 # More rings would hide a map.
@@ -485,7 +546,7 @@ def _draw_large_option(
         ax.plot(columns, rows, marker=",", linestyle="none", color=RED)
 
 
-def _draw_rings(ax: Axes, cells: NDArray[np.int64], size: float, width: float) -> None:
+def _draw_rings(ax: Axes, cells: IntegerArray, size: float, width: float) -> None:
     """Draw a ring on each cell; size and width are in points."""
     rows, columns = cells.T
     ax.plot(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeGuard
 
+import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
@@ -72,6 +73,21 @@ def place_states(mdp: MDP) -> MDP:
     return replace(mdp, positions=positions)
 
 
+def draw_nodes(ax: Axes, mdp: MDP, color: str | list[str]) -> FloatArray:
+    """Draw edges, and nodes of one colour or one colour each; return the positions."""
+    places = _prepare_axes(ax, mdp)
+    ax.scatter(
+        places[:, 0],
+        places[:, 1],
+        s=_choose_size(mdp),
+        c=color,
+        edgecolors="#777777",
+        linewidths=0.5,
+        zorder=2,
+    )
+    return places
+
+
 def draw_node_values(
     ax: Axes,
     mdp: MDP,
@@ -97,18 +113,8 @@ def draw_node_values(
 
 def draw_node_policy(ax: Axes, mdp: MDP, policy: IntegerArray) -> None:
     """Draw the action of each node as an arrow along its edge; red nodes terminate."""
-    places = _prepare_axes(ax, mdp)
     stops = policy < 0
-    colors = np.where(stops, RED, WHITE)
-    ax.scatter(
-        places[:, 0],
-        places[:, 1],
-        s=_choose_size(mdp),
-        c=colors.tolist(),
-        edgecolors="#555555",
-        linewidths=0.5,
-        zorder=2,
-    )
+    places = draw_nodes(ax, mdp, np.where(stops, RED, WHITE).tolist())
 
     moving = np.flatnonzero(~stops)
     after = mdp.most_likely_successors[moving, policy[moving]]
@@ -122,6 +128,8 @@ def draw_node_policy(ax: Axes, mdp: MDP, policy: IntegerArray) -> None:
         angles="xy",
         scale_units="xy",
         scale=1,
+        # Arrows leave their nodes: they have to be seen on every background.
+        color=matplotlib.rcParams["text.color"],
         width=0.005,
         headwidth=4,
         zorder=3,

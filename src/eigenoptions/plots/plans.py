@@ -69,7 +69,7 @@ def draw_plan(
         )
     distance = -planner.potential(goal)
     is_known = np.isfinite(distance)
-    cells = _make_squares(centers, planner.cell_size[:2])
+    cells = make_squares(centers, planner.cell_size)
     squares = PolyCollection(
         list(cells[is_known]),
         array=distance[is_known],
@@ -107,7 +107,7 @@ def draw_plan(
     return squares
 
 
-def _make_squares(centers: Any, size: Any) -> Any:
-    """``(S, 4, 2)`` corners of a rectangle around each centre."""
+def make_squares(centers: Any, size: Any) -> Any:
+    """``(S, 4, 2)`` corners of a rectangle around each centre, in the first columns."""
     corners = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])
-    return centers[:, None, :2] + corners * size
+    return centers[:, None, :2] + corners * size[:2]

@@ -1,4 +1,4 @@
-"""What all figures share: fonts and sizes, the scale of colours, the style of lines."""
+"""What figures share: the scale of colours, styles of lines, the size of letters."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from typing import Any, TypedDict
 
 import matplotlib
 from matplotlib.colors import Colormap, LinearSegmentedColormap
+from matplotlib.font_manager import FontProperties
 
 from eigenoptions._colors import BLUE, LINES, ORANGE, WHITE
 
-# Settings of Matplotlib, while a figure is drawn and while it is written. (Any: their
-# names are a type of Matplotlib's, which differs from version to version.)
+# Settings for `matplotlib.rc_context` with which the figures of our pages are drawn.
+# Figures of users have the fonts and sizes of their own settings. (Any: their names
+# are a type of Matplotlib's, which differs from version to version.)
 STYLE: Any = {
     # This font comes with Matplotlib, so letters are the same on every machine.
     "font.family": "DejaVu Sans",
@@ -24,10 +26,6 @@ STYLE: Any = {
     "legend.frameon": False,
     "lines.linewidth": 1.2,
     "figure.dpi": 150,
-    # The names of elements in SVG files are the same in each run.
-    "svg.hashsalt": "eigenoptions",
-    # TrueType, which conferences ask for.
-    "pdf.fonttype": 42,
 }
 
 # Lines differ by dashes as well as by colour.
@@ -66,3 +64,13 @@ def read_colormap(cmap: str | Colormap | None, signed: bool) -> Colormap:
     if cmap is None:
         return matplotlib.colormaps["viridis"]
     return matplotlib.colormaps.get_cmap(cmap)
+
+
+def measure_letters(size: float | str) -> float:
+    """Measure letters in inches, whose size is given as in Matplotlib's settings.
+
+    >>> with matplotlib.rc_context({"font.size": 9}):
+    ...     measure_letters("medium"), measure_letters(18)
+    (0.125, 0.25)
+    """
+    return float(FontProperties(size=size).get_size_in_points()) / 72

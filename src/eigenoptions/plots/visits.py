@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from eigenoptions._colors import INK, RED, WHITE
 from eigenoptions._validation import check_type
 from eigenoptions.explore.found import Found
-from eigenoptions.plots.figures import make_maps
+from eigenoptions.plots.figures import make_axes, measure_map
 from eigenoptions.plots.maps import draw_values
-from eigenoptions.plots.style import STYLE
 
 
-def plot_first_visits(found: Found, ax: Axes | None = None) -> Figure:
+def plot_first_visits(
+    found: Found,
+    *,
+    figsize: tuple[float, float] | None = None,
+    ax: Axes | None = None,
+) -> Figure:
     """Draw after how many steps `explore` saw each state.
 
-    States that were not seen look like walls.
+    States that were not seen look like walls. A ring is a state with an action that was
+    never tried, a red dot one that was entered with a reward.
 
     Parameters
     ----------
     found : Found
         What was found, of states with coordinates: mazes, FrozenLake, MiniGrid without
         objects.
-    ax : Axes, default=None
-        Axes to draw on. None: those of a new figure.
+    figsize : pair of floats, optional
+        Width and height of the figure in inches; by default those of a wide map.
+    ax : Axes, optional
+        Axes to draw on. By default those of a new figure.
 
     Examples
     --------
@@ -42,15 +49,21 @@ def plot_first_visits(found: Found, ax: Axes | None = None) -> Figure:
             "them: plot np.sort(found.first_visit) as a curve instead"
         )
     visits = np.where(found.first_visit < 0, np.nan, found.first_visit)
-    with matplotlib.rc_context(STYLE):
-        if ax is None:
-            figure, (ax,) = make_maps(found.mdp, 1, None, 3.6)
-            # The colour bar takes a fifth of the width, so the map is lower, too.
-            figure.set_figheight(0.8 * figure.get_figheight())
-        draw_values(
-            ax, found.mdp, visits, signed=False, colorbar="steps to the first visit"
-        )
-        ax.set_title(f"{len(found.seen):,} states in {found.n_steps:,} steps")
-    # Of axes in a subfigure, too, this is the whole figure.
-    whole: Figure = ax.figure.figure
-    return whole
+    if ax is None and figsize is None:
+        width, height = measure_map(found.mdp)
+        # The map is twice as large as others. The colour bar takes a fifth of the
+        # width.
+        figsize = (2.4 * width, 1.6 * height + 0.3)
+    figure, ax = make_axes(figsize, ax)
+    draw_values(
+        ax, found.mdp, visits, signed=False, colorbar="steps to the first visit"
+    )
+    ax.set_title(f"{len(found.seen):,} states in {found.n_steps:,} steps")
+
+    # White rings with a dark edge are seen on every colour of the scale.
+    is_frontier = found.untried.any(axis=1) & (found.first_visit >= 0)
+    rows, columns = found.mdp.coords[is_frontier].T
+    ax.plot(columns, rows, "o", color=WHITE, mec=INK, mew=0.5, markersize=3.0)
+    rows, columns = found.mdp.coords[found.rewarded].T
+    ax.plot(columns, rows, "o", color=RED, mec=WHITE, mew=0.5, markersize=5.0)
+    return figure

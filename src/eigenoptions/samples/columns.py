@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -230,20 +229,6 @@ class ColumnReport:
             ]
             lines.append("  ".join(cells).rstrip())
         return "\n".join([*lines, *self._notes])
-
-    def _repr_html_(self) -> str:
-        heads = "".join(
-            f"<th>{head}</th>" for head in ("column", "from", "to", "step", "what")
-        )
-        body = ""
-        for column in self.columns:
-            cells = [escape(text) for text in self._describe_column(column)]
-            body += "<tr><td>" + "</td><td>".join(cells) + "</td></tr>"
-        notes = "<br>".join(escape(note) for note in self._notes)
-        return (
-            f"<table><caption>{escape(self._title)}</caption>"
-            f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table><p>{notes}</p>"
-        )
 
     @property
     def _title(self) -> str:

@@ -19,6 +19,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenoptions._registry import notebook_pictures
 from eigenoptions._text import count_noun, printable
 from eigenoptions._ties import COMPUTED_TOLERANCE
 from eigenoptions._types import (
@@ -29,11 +30,6 @@ from eigenoptions._types import (
 from eigenoptions._validation import Record, check_float, check_int, readonly
 from eigenoptions.options.files import Arrays
 from eigenoptions.options.lookahead import Clones, Restore, Save
-from eigenoptions.options.pictures import (
-    show_feature_options,
-    show_spread_options,
-    spread_observations,
-)
 from eigenoptions.options.records import (
     BatchOptions,
     OptionFields,
@@ -99,7 +95,7 @@ class LinearOption(OptionFields):
 
     def _repr_html_(self) -> str:
         """A map of the option, as a notebook shows it."""
-        return self._set._show(repr(self))
+        return notebook_pictures.find("options")(self._set, repr(self))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -239,7 +235,7 @@ class LinearOptionSet(Record, BatchOptions[LinearOption]):
         return isinstance(self._features_of_values, StateMap)
 
     @cached_property
-    def _cell_actions(self) -> NDArray[np.int64] | None:
+    def cell_actions(self) -> NDArray[np.int64] | None:
         """``(n, S)`` the action of each option in each cell; None without cells."""
         if self.weights is None or not self._has_cells:
             return None
@@ -286,8 +282,8 @@ class LinearOptionSet(Record, BatchOptions[LinearOption]):
 
         The array ``(n, N)`` has TERMINATE where an option ends.
         """
-        if self._cell_actions is not None:
-            return self._cell_actions[:, self._features_of_values.find_states(obs)]
+        if self.cell_actions is not None:
+            return self.cell_actions[:, self._features_of_values.find_states(obs)]
         return self._choose(self.values(obs, count))
 
     def choices(self, obs: Any) -> NDArray[np.int64]:
@@ -413,22 +409,8 @@ class LinearOptionSet(Record, BatchOptions[LinearOption]):
         return f"LinearOptionSet({options} on {features}: {self.list_labels()})"
 
     def _repr_html_(self) -> str:
-        """Maps of the first options, or a table, as a notebook shows them."""
-        return self._show(repr(self))
-
-    def _show(self, title: str) -> str:
-        spread = spread_observations(self.features)
-        if spread is not None:
-            potentials = self.potential(spread.obs)
-            # Options that look ahead end where no action leads higher, which only the
-            # environment tells.
-            is_end = np.zeros(potentials.shape, dtype=np.bool_)
-            if self.weights is not None:
-                is_end = self.actions(spread.obs) < 0
-            return show_spread_options(title, self, spread.coords, potentials, is_end)
-        return show_feature_options(
-            title, self, self.features, self.directions, self._cell_actions
-        )
+        """Maps of the first options, as a notebook shows them."""
+        return notebook_pictures.find("options")(self, repr(self))
 
 
 def _check_potentials(purposes: Sequence[Purpose]) -> None:

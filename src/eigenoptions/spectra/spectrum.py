@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
-from eigenoptions._svg import draw_points, show_figures
+from eigenoptions._registry import notebook_pictures
 from eigenoptions._types import FeatureFunction, FloatArray, Progress, Randomness
 from eigenoptions._validation import (
     Record,
@@ -30,9 +30,6 @@ from eigenoptions._validation import (
 from eigenoptions.spectra.canonical import compute_canonical_basis
 from eigenoptions.spectra.eigensolver import find_smallest_eigenpairs
 from eigenoptions.spectra.laplacian import OPERATORS, GraphLaplacian
-
-# Most states of a picture.
-_MAX_POINTS = 2_000
 
 logger = logging.getLogger("eigenoptions")
 
@@ -142,19 +139,7 @@ class Spectrum(Record):
 
     def _repr_html_(self) -> str:
         """The eigenvalues, and the states placed by e2 and e3, for a notebook."""
-        numbers = number_vectors(self)
-        points = np.stack([np.array(numbers), self.values], axis=1)
-        caption = f"eigenvalues {self.values[0]:.3g} to {self.values[-1]:.3g}"
-        groups = [[draw_points(points, caption=caption)]]
-        if self.features is not None or 3 not in numbers:
-            return show_figures(repr(self), groups, [])
-
-        # Some thousand states show the shape.
-        rows = slice(None, None, -(-len(self.vectors) // _MAX_POINTS))
-        placed = self.vectors[rows][:, [numbers.index(2), numbers.index(3)]]
-        groups.append([draw_points(placed, caption="states placed by e2 and e3")])
-        note = "eo.plots.plot_eigenvectors(mdp, spectrum) draws the vectors as maps"
-        return show_figures(repr(self), groups, [note])
+        return notebook_pictures.find("spectrum")(self)
 
 
 def number_vectors(spectrum: Spectrum) -> range:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
-from eigenoptions._svg import draw_maps, show_figures, show_table
+from eigenoptions._registry import notebook_pictures
 from eigenoptions._ties import find_first_maximum
 from eigenoptions._types import BoolArray, FloatArray, Randomness
 from eigenoptions._validation import (
@@ -377,24 +377,5 @@ class Planner:
         )
 
     def _repr_html_(self) -> str:
-        """The cells over two columns, or a table of counts, for a notebook."""
-        fit = "" if self.fit is None else str(self.fit)
-        model = self._model
-        if model is None or model.cells.coords is None:
-            rows = [
-                ("states", f"{self.mdp.n_states:,}"),
-                ("actions", f"{self.mdp.n_actions:,}"),
-                ("pairs of states that an action joins", f"{len(self.mdp.edges):,}"),
-            ]
-            return show_table(repr(self), ("", ""), rows, [fit])
-
-        places, counts = np.unique(model.cells.coords, axis=0, return_counts=True)
-        note = "the first coordinate to the right, the second one up"
-        values = None
-        if counts.max() > 1:
-            # Blue is below zero.
-            values = -counts.astype(np.float64)
-            note += "; darker: more cells of the other coordinates"
-        example = "eo.plots.draw_plan(ax, planner, start, goal) draws a way"
-        figures = draw_maps(places, values=values)
-        return show_figures(repr(self), [figures], [note, fit, example])
+        """The cells over two columns, as a notebook shows them."""
+        return notebook_pictures.find("planner")(self)
