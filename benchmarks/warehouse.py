@@ -34,7 +34,7 @@ from studies.arena.deep_budget import Budget, take_exam
 from studies.arena.deep_dqn import TorchDQN
 
 # The battery is column 4: `discover` warns of it, and names these as the remedy.
-WAYS: dict[str, Any] = {"plain": None, "options": {"columns": [0, 1, 2, 3]}}
+WAYS = ("plain", "options")
 
 
 class GoalWarehouse(Warehouse):
@@ -93,13 +93,13 @@ def record_log(seed: int, n_steps: int = 20_000) -> eo.Transitions:
 def run_agent(seed: int, way: str, n_steps: int) -> dict[str, Any]:
     """One row of the table: an agent that learns, and its exam."""
     options = None
-    if WAYS[way] is not None:
+    if way == "options":
         options = eo.discover(
             record_log(seed),
             n_options=8,
             n_actions=4,
             space=Warehouse.observation_space,
-            **WAYS[way],
+            columns=[0, 1, 2, 3],
         )
 
     budget = Budget(TimeLimit(GoalWarehouse(), 400), n_steps)

@@ -26,8 +26,7 @@ transitions = eo.collect("Acrobot-v1", 4_000, n_envs=8)
 options = eo.discover(
     transitions,
     n_options=4,
-    features="fourier",
-    order=2,
+    features=eo.Fitted("fourier", order=2),
     space=env.observation_space,
     n_actions=3,
 )

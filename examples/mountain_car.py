@@ -33,9 +33,7 @@ for number in range(4):
     options = eo.discover(
         seen,
         n_options=8,
-        features="fourier",
-        order=5,
-        iterations=1600,
+        features=eo.Fitted("fourier", order=5, iterations=1600),
         space=space,
         n_actions=3,
     )

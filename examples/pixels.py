@@ -47,7 +47,7 @@ def make_env() -> gym.Env:
 
 
 skills = eo.discover(
-    make_env, 8, features="deep", steps=10_000, n_envs=16, training_steps=100
+    make_env, 8, features="deep", steps=10_000, training_steps=100
 )
 
 # Random decisions with and without options. The agent is the only thing that is

@@ -29,6 +29,8 @@ from eigenoptions._registry import (
 
 if TYPE_CHECKING:
     from eigenoptions.discovery import discover as discover
+    from eigenoptions.discovery.features import Fitted as Fitted
+    from eigenoptions.discovery.features import Trained as Trained
     from eigenoptions.discovery.method import methods as methods
     from eigenoptions.envs import OptionsVectorWrapper as OptionsVectorWrapper
     from eigenoptions.envs import OptionsWrapper as OptionsWrapper
@@ -82,6 +84,7 @@ _NAMES = {
     "options.solver": "solve",
     "options.storage": "load_options",
     "discovery": "discover",
+    "discovery.features": "Fitted Trained",
     "discovery.method": "methods",
     "samples": "Transitions check_columns",
     "samples.collection": "collect",

@@ -97,7 +97,7 @@ feature_maps: Registry[Any] = Registry("features")
 data_readers: Registry[Any] = Registry("reader of data")
 
 # Functions (source, request) that read a source of `discover` for it. Under the name of
-# a class stands the reader of its objects; "key" takes a key, too.
+# a class stands the reader of its objects.
 source_readers: Registry[Any] = Registry("reader of sources")
 
 # What makes options of samples in upper rooms: of vectors, of options that were fitted

@@ -19,7 +19,6 @@ from eigenoptions.deep import (
     Clusters,
     Dataset,
     clusters,
-    encoder,
     learn,
     training,
 )
@@ -299,7 +298,7 @@ def test_options_of_trained_features_leave_columns_out(policy, caplog):
     obs = np.column_stack([seen.obs, battery, seven])
     next_obs = np.column_stack([seen.next_obs, battery - 0.02, seven])
     log = Transitions(obs, seen.action, next_obs, seen.terminated)
-    settings = {"features": "deep", "training_steps": 5, "policy": policy}
+    settings = {"features": eo.Trained(steps=5, policy=policy)}
 
     eo.discover(log, 2, **settings)
     assert "column 3 is left out, being constant" in caplog.text
@@ -497,12 +496,9 @@ def test_the_rate_falls_linearly(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(np.array(rates) / rates[0], [1.0, 0.75, 0.5, 0.25])
 
 
-def test_observations_are_encoded_in_blocks(
-    found: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_observations_are_encoded_in_blocks(found: Any) -> None:
     whole = found.features(XY)
-    monkeypatch.setattr(encoder, "_BLOCK_ROWS", 8)
-    in_blocks = found.features(XY)
+    in_blocks = found.features._encode(XY, block_rows=8)
     np.testing.assert_allclose(in_blocks, whole, atol=1e-5)
 
 
@@ -695,8 +691,8 @@ def turning_room() -> tuple[np.ndarray, np.ndarray, Transitions]:
 def test_options_turn_before_they_go(policy: str, turning_room: Any) -> None:
     """Which turn is right is no slow function of what is seen, but it is learned."""
     successors, images, seen = turning_room
-    how = {"features": "deep", "training_steps": 60, "n_actions": 3}
-    options = eo.discover(seen, 4, policy=policy, **how)
+    trained = eo.Trained(steps=60, policy=policy)
+    options = eo.discover(seen, 4, features=trained, n_actions=3)
     assert options.directions.shape[1] == options.features.n_features
     f = options.potential(images)
     actions = options.actions(images)

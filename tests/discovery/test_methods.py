@@ -550,7 +550,9 @@ def test_directed_and_stochastic_dynamics_give_options_that_end(name):
         (lambda mdp: [], r"'mine'.*\(mdp, n_options, rng.*got \(mdp\)"),
         (lambda mdp, n_options, rng, steps: [], r"got .*steps"),
         (lambda *, mdp, n_options, rng: [], r"got"),
-        (lambda mdp, n_options, rng, *, steps: [], r"'mine'.*default.*'steps'"),
+        (lambda mdp, n_options, rng, *, reach: [], r"'mine'.*default.*'reach'"),
+        (lambda mdp, n_options, rng, *, steps=1: [], r"steps= .* of discover"),
+        (lambda mdp, n_options, rng, *, skip_zero=False: [], r"default of discover"),
     ],
 )
 def test_wrong_signature_is_named(function, words):

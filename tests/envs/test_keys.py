@@ -291,7 +291,9 @@ def test_the_program_notes_what_became_of_environments(tmp_path: Path) -> None:
 
 def test_other_seeds_explore_otherwise_and_rng_decides_if_given() -> None:
     def list_steps(**settings: Any) -> list[int]:
-        found = explore_key(eo.maze("four-rooms"), "observation", **settings)
+        found = explore_key(
+            eo.maze("four-rooms"), "observation", steps=20_000, **settings
+        )
         return found.numbers.action.tolist()
 
     first = list_steps(seed=None, rng=None)

@@ -168,7 +168,7 @@ def test_discover_of_one_hot_floats_works_by_default() -> None:
     data = np.eye(161)[walk.obs], walk.action, np.eye(161)[walk.next_obs]
     # States that were never visited are constant columns, which are left out.
     n_visited = len(np.unique([walk.obs, walk.next_obs]))
-    options = eo.discover(data, 4, iterations=2)
+    options = eo.discover(data, 4, features=eo.Fitted(iterations=2))
     assert options.features.n_features == 3 * n_visited + 1
 
 
@@ -232,16 +232,18 @@ def test_feature_map_of_a_new_class_is_found_by_name(
 
     @dataclass(frozen=True)
     class Powers(FeatureMap):
-        degree: int = 2
+        order: int = 2
         name: ClassVar[str] = "powers"
 
         def __call__(self, obs: Any) -> np.ndarray:
             return np.concatenate(
-                [np.asarray(obs) ** k for k in range(1, self.degree + 1)], axis=1
+                [np.asarray(obs) ** k for k in range(1, self.order + 1)], axis=1
             )
 
-    options = eo.discover("MountainCar-v0", 2, steps=400, features="powers", degree=3)
+    cubic = eo.Fitted("powers", order=3)
+    options = eo.discover("MountainCar-v0", 2, steps=400, features=cubic)
     assert options.features == Powers(3)
     assert features_from_dict(features_to_dict(options.features)) == Powers(3)
-    with pytest.raises(TypeError, match="degre"):
-        eo.discover("MountainCar-v0", 2, steps=400, features="powers", degre=3)
+    tiled = eo.Fitted("powers", tiles=3)
+    with pytest.raises(TypeError, match="order"):
+        eo.discover("MountainCar-v0", 2, steps=400, features=tiled)

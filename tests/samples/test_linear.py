@@ -144,8 +144,7 @@ def test_learned_options_climb_their_potential_in_control_problems(name):
     settings = {
         "n_options": 2,
         "steps": 4000,
-        "features": "fourier",
-        "order": 2,
+        "features": eo.Fitted("fourier", order=2),
         "gamma": 0.95,
     }
     options = eo.discover(name, **settings)
@@ -269,9 +268,8 @@ def test_look_ahead_is_the_exact_option_with_gamma_zero(domain):
 @pytest.mark.parametrize("name", CONTROL)
 def test_look_ahead_works_while_the_environment_is_rendered(name):
     env = gym.make(name, render_mode="rgb_array")
-    options = eo.discover(
-        env, n_options=2, steps=500, features="fourier", order=2, policy="look-ahead"
-    )
+    waves = eo.Fitted("fourier", order=2, policy="look-ahead")
+    options = eo.discover(env, n_options=2, steps=500, features=waves)
     obs, _ = env.reset(seed=0)
     env.render()
     before = np.array(env.unwrapped.state)
@@ -441,9 +439,8 @@ def test_termination_is_kept_in_files_selections_and_look_ahead(tmp_path):
 @pytest.mark.parametrize("mode", ["call-and-return", "step"])
 def test_wrapper_takes_linear_options(policy, mode):
     env = gym.make("MountainCar-v0")
-    options = eo.discover(
-        "MountainCar-v0", n_options=4, steps=3000, features="fourier", policy=policy
-    )
+    waves = eo.Fitted("fourier", policy=policy)
+    options = eo.discover("MountainCar-v0", n_options=4, steps=3000, features=waves)
     if policy == "look-ahead":
         options = options.look_ahead(env)
     wrapped = OptionsWrapper(env, options, mode=mode)
@@ -497,7 +494,8 @@ def test_dict_observations_need_a_feature_map():
     assert options.features is phi
     assert {option.act(Room().reset()[0]) for option in options} == {0, 1}
     env = Room()
-    ahead = eo.discover(env, n_options=2, steps=400, features=phi, policy="look-ahead")
+    look_ahead = eo.Fitted(phi, policy="look-ahead")
+    ahead = eo.discover(env, n_options=2, steps=400, features=look_ahead)
     assert {option.act(env.reset()[0]) for option in ahead} == {0, 1}
 
 

@@ -180,7 +180,7 @@ def test_of_a_buffer_of_boxes_keeps_its_bounds() -> None:
             obs, after, rng.integers(3, size=(2, 1)), np.zeros(2), np.zeros(2), [{}, {}]
         )
     assert eo.Transitions.of(buffer).obs.shape == (300, 2)
-    options = eo.discover(buffer, n_options=2, features="fourier", iterations=2)
+    options = eo.discover(buffer, n_options=2, features=eo.Fitted(iterations=2))
     assert options.features.low == (-1.0, -1.0)
 
 
@@ -218,7 +218,7 @@ def test_discover_continuous_actions_raises_and_names_the_wrapper() -> None:
     env = gym.wrappers.DiscretizeAction(gym.make("Pendulum-v1"), bins=3)
     assert (
         eo.discover(
-            env, n_options=2, steps=300, features="fourier", order=2, iterations=2
+            env, n_options=2, steps=300, features=eo.Fitted(order=2, iterations=2)
         ).n_actions
         == 3
     )
@@ -592,7 +592,7 @@ def test_discover_warns_of_actions_that_never_vary(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     same = np.full(40, 2)
-    eo.discover((V, same, VN), n_options=2, features="fourier", iterations=2)
+    eo.discover((V, same, VN), n_options=2, features=eo.Fitted(iterations=2))
     assert "the action is 2 in all 40 rows" in caplog.text
 
 

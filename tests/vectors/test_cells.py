@@ -248,9 +248,10 @@ def test_an_option_that_stands_still_ends_soon(gamma):
 @pytest.mark.parametrize("features", [None, "fourier"])
 @pytest.mark.parametrize("name", ["MountainCar-v0", "Acrobot-v1"])
 def test_options_end_well_before_the_episode(name, features):
-    settings = {} if features is None else {"features": features, "order": 2}
+    if features is not None:
+        features = eo.Fitted(features, order=2)
     env = gym.make(name)
-    options = eo.discover(name, 4, steps=4000, **settings)
+    options = eo.discover(name, 4, steps=4000, features=features)
     limit = env.spec.max_episode_steps
     paths = run_options(env, options, runs=3, max_steps=limit)
     lengths = [len(path) - 1 for of_option in paths for path in of_option]
@@ -323,10 +324,10 @@ def compute_actions() -> dict[str, np.ndarray]:
     return {
         "cells": eo.discover(steps, 4, n_actions=4).actions(steps.obs),
         "tiles": eo.discover(
-            steps, 4, n_actions=4, features="tiles", tiles=3, tilings=2
+            steps, 4, n_actions=4, features=eo.Fitted("tiles", tiles=3, tilings=2)
         ).actions(steps.obs),
         "square": eo.discover(
-            square, 4, n_actions=4, features="fourier", per_cell=None
+            square, 4, n_actions=4, features=eo.Fitted("fourier", per_cell=None)
         ).actions(grid),
     }
 
@@ -445,15 +446,16 @@ def test_options_of_own_features_of_frames_are_tuned_where_places_repeat():
         return np.asarray(obs).reshape(len(obs), -1) / 255.0
 
     log = (frames[walk.obs], walk.action, frames[walk.next_obs])
-    settings = {"n_actions": 4, "features": flatten, "per_cell": None}
-    options = eo.discover(log, 8, **settings)
+    flat = eo.Fitted(flatten, per_cell=None)
+    options = eo.discover(log, 8, n_actions=4, features=flat)
     assert options.exploration is not None
     assert options.exploration.option_chance > 0
 
     # A noise of its own in each frame: no place is visited twice.
     noise = np.random.default_rng(0).random((2, 8_000, 1, 1))
     log = (log[0] + noise[0], walk.action, log[2] + noise[1])
-    assert eo.discover(log, 8, iterations=3, **settings).exploration is None
+    hasty = eo.Fitted(flatten, per_cell=None, iterations=3)
+    assert eo.discover(log, 8, n_actions=4, features=hasty).exploration is None
 
 
 # Steps

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import Any, TypedDict, overload
+from typing import TypedDict, overload
 
 import eigenoptions as eo
 from eigenoptions._types import Progress
@@ -31,7 +31,6 @@ def discover_options(
     source: eo.MDP,
     n_options: int | None,
     progress: Progress,
-    **settings: Any,
 ) -> eo.OptionSet: ...
 @overload
 def discover_options(
@@ -39,14 +38,18 @@ def discover_options(
     source: str,
     n_options: int | None,
     progress: Progress,
-    **settings: Any,
+    *,
+    steps: int | None = ...,
+    features: str | None = ...,
 ) -> eo.OptionSet | eo.LinearOptionSet: ...
 def discover_options(
     arguments: Namespace,
     source: str | eo.MDP,
     n_options: int | None,
     progress: Progress,
-    **settings: Any,
+    *,
+    steps: int | None = None,
+    features: str | None = None,
 ) -> eo.OptionSet | eo.LinearOptionSet:
     """Discover options by the method and with the settings of the arguments.
 
@@ -60,36 +63,31 @@ def discover_options(
         Number of options.
     progress : callable
         Called as ``progress(done, total)``.
-    **settings
-        More settings of `eigenoptions.discover`. Those that are None are left out.
+    steps, features : default=None
+        As in `eigenoptions.discover`.
     """
-    from eigenoptions.discovery.sources import NoLayoutError, is_environment_id
+    from eigenoptions.discovery.discover import discover_request
+    from eigenoptions.discovery.method import get_method
+    from eigenoptions.discovery.request import Request, read_features
+    from eigenoptions.discovery.sources import is_environment_id
 
-    settings = {"operator": arguments.operator, **settings}
-    given = {name: value for name, value in settings.items() if value is not None}
-    is_sampled = "steps" in given or "features" in given
     layout = None
-    if isinstance(source, str) and is_environment_id(source) and not is_sampled:
+    if isinstance(source, str) and is_environment_id(source):
         layout = arguments.seed
-
-    def discover(layout: int | None) -> eo.OptionSet | eo.LinearOptionSet:
-        return eo.discover(
-            source,
-            n_options,
-            arguments.method,
-            gamma=arguments.gamma,
-            seed=layout,
-            rng=arguments.seed,
-            progress=progress,
-            **given,
-        )
-
-    # Whether an environment is sampled turns out when it is read; its samples begin in
-    # many layouts.
-    try:
-        return discover(layout)
-    except NoLayoutError:
-        return discover(layout=None)
+    request = Request(
+        method=get_method(arguments.method),
+        n_options=n_options,
+        gamma=arguments.gamma,
+        seed=layout,
+        rng=arguments.seed,
+        progress=progress,
+        steps=steps,
+        features=read_features(features),
+        operator=arguments.operator,
+        # The seed draws everything: samples, which begin in many layouts, too.
+        needs_layout=False,
+    )
+    return discover_request(source, request)
 
 
 def choose_number(arguments: Namespace, default: int) -> int | None:

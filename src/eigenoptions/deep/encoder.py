@@ -83,23 +83,6 @@ class Encoder(FeatureMap):
             "call deep.learn, or discover(..., features='deep')"
         )
 
-    @classmethod
-    def list_settings(cls) -> list[str]:
-        """Settings of `learn`, with which ``discover(..., features="deep")`` trains.
-
-        Its `steps` are called `training_steps` here: `discover` has steps of its own.
-        """
-        return [
-            "encoder",
-            "seconds",
-            "training_steps",
-            "batch",
-            "rate",
-            "discount",
-            "lag",
-            "recognise",
-        ]
-
     def to_dict(self) -> dict[str, Any]:
         """The recipe; a file holds the arrays beside it."""
         return {"map": self.name, "recipe": self.recipe}

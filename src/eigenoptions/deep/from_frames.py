@@ -18,7 +18,7 @@ from eigenoptions._types import (
     FloatArray,
     IndexArray,
 )
-from eigenoptions.discovery.tables import Request
+from eigenoptions.discovery.request import Request
 from eigenoptions.mdp import MDP
 from eigenoptions.options import TERMINATE, Purpose, eigenpurposes
 from eigenoptions.options.solver import solve
@@ -154,8 +154,7 @@ class Learned:
 def learn_purposes(
     samples: Samples,
     request: Request,
-    signs: dict[str, Any],
-    settings: dict[str, Any],
+    training_steps: int | None = None,
     report: ColumnReport | None = None,
     n_functions: int = 9,
 ) -> Learned:
@@ -167,10 +166,8 @@ def learn_purposes(
         The samples.
     request : Request
         What the caller of `discover` asks for.
-    signs : dict
-        `both_signs` and `skip_zero` of `eigenpurposes`.
-    settings : dict
-        Those of `deep.learn`; its `steps` is called `training_steps`.
+    training_steps : int, default=None
+        The `steps` of `deep.learn`.
     report : ColumnReport, default=None
         Which columns of vectors are used. One that drifts is named in a warning.
     n_functions : int, default=9
@@ -185,14 +182,11 @@ def learn_purposes(
         warn_unresolved,
     )
 
-    if "training_steps" in settings:
-        settings = {**settings, "steps": settings["training_steps"]}
-        del settings["training_steps"]
     n_vectors = 8
     if request.n_options is not None:
-        n_signs = 2 if signs["both_signs"] else 1
+        n_signs = 2 if request.both_signs else 1
         n_vectors = -(-request.n_options // n_signs)
-    k = n_vectors + 1 if signs["skip_zero"] else n_vectors
+    k = n_vectors + 1 if request.skip_zero else n_vectors
 
     transitions = samples.transitions
     if report is not None:
@@ -203,13 +197,16 @@ def learn_purposes(
     learned = learn(
         data,
         n_learned,
+        steps=training_steps,
         rng=request.rng,
         progress=request.progress,
         warn=False,
-        **settings,
     )
     warn_unresolved(learned, k)
-    purposes = eigenpurposes(learned, **signs)[: request.n_options]
+    purposes = eigenpurposes(
+        learned, both_signs=request.both_signs, skip_zero=request.skip_zero
+    )
+    purposes = purposes[: request.n_options]
 
     assert learned.certificate is not None
     certificate = {

@@ -8,15 +8,18 @@ table, too; in feature spaces, options are learned from the samples.
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
+
+from numpy.typing import ArrayLike
 
 from eigenoptions._notes import show_note
 from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
-from eigenoptions._registry import source_readers
-from eigenoptions._types import Randomness
-from eigenoptions._validation import check_int
+from eigenoptions._types import FeatureFunction, Randomness
+from eigenoptions.discovery.features import Fitted, Trained
 from eigenoptions.discovery.method import get_method
-from eigenoptions.discovery.tables import Request, discover_table
+from eigenoptions.discovery.request import Request, read_features
+from eigenoptions.discovery.tables import discover_table
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp.recognition import Recognition
 from eigenoptions.options import OptionSet
@@ -34,9 +37,12 @@ def discover(
     method: str = ...,
     *,
     gamma: float | None = ...,
-    key: str | Key | None = ...,
-    seed: int | None = ...,
-    **settings: Any,
+    rng: Randomness | None = ...,
+    progress: ProgressArgument = ...,
+    operator: str | None = ...,
+    both_signs: bool = ...,
+    skip_zero: bool = ...,
+    **of_method: Any,
 ) -> OptionSet: ...
 @overload
 def discover(
@@ -47,7 +53,22 @@ def discover(
     gamma: float | None = ...,
     key: str | Key | None = ...,
     seed: int | None = ...,
-    **settings: Any,
+    rng: Randomness | None = ...,
+    progress: ProgressArgument = ...,
+    steps: int | None = ...,
+    max_episode_steps: int | None = ...,
+    n_actions: int | None = ...,
+    space: Any = ...,
+    columns: Sequence[int | str] | None = ...,
+    cell_size: ArrayLike | None = ...,
+    features: str | FeatureFunction | Fitted | Trained | None = ...,
+    training_steps: int | None = ...,
+    operator: str | None = ...,
+    both_signs: bool = ...,
+    skip_zero: bool = ...,
+    length: str | bool = ...,
+    pos: Mapping[Hashable, ArrayLike] | None = ...,
+    **of_method: Any,
 ) -> OptionSet | LinearOptionSet: ...
 @shows_progress
 def discover(
@@ -60,7 +81,20 @@ def discover(
     seed: int | None = None,
     rng: Randomness | None = None,
     progress: ProgressArgument = None,
-    **settings: Any,
+    steps: int | None = None,
+    max_episode_steps: int | None = None,
+    n_actions: int | None = None,
+    space: Any = None,
+    columns: Sequence[int | str] | None = None,
+    cell_size: ArrayLike | None = None,
+    features: str | FeatureFunction | Fitted | Trained | None = None,
+    training_steps: int | None = None,
+    operator: str | None = None,
+    both_signs: bool = True,
+    skip_zero: bool = True,
+    length: str | bool = False,
+    pos: Mapping[Hashable, ArrayLike] | None = None,
+    **of_method: Any,
 ) -> OptionSet | LinearOptionSet:
     """Options of an MDP, a maze, an environment or samples, without any reward.
 
@@ -112,15 +146,49 @@ def discover(
     progress : bool or callable, default=None
         True shows a bar, None only after two seconds. A function is called as
         ``progress(done, total)`` in each part of the work.
-    **settings
-        Settings of the method, for ``"eigen"``: `operator` ("normalized"; of an
-        environment "random-walk", if a quarter of the options would stop at the end
-        that they should leave), `both_signs` (True), `skip_zero` (True) and `weights`
-        of the graph. To read a graph: `length` and the others of `from_graph`. To
-        sample: `steps` (50,000), `n_envs` and `max_episode_steps`. For samples: `space`
-        of the observations and `n_actions`, where the data do not declare them;
-        `features`, and then the settings of
-        `samples.feature_space.discover_features`.
+    steps : int, default=None
+        Number of steps that sample an environment, also one that has a table; with
+        `key`, most steps that explore it. None: 50,000 of an environment that can only
+        be sampled, and 20,000 with `key`.
+    max_episode_steps : int, default=None
+        Length of episodes while an environment is sampled. None: its own.
+    n_actions : int, default=None
+        Number of actions of recorded data. None: as the data declare, or show.
+    space : gymnasium.Space, default=None
+        Space of recorded observations. None: as the data declare, or show.
+    columns : sequence of int or str, default=None
+        The columns of vectors to use, by number or name. None: all that vary. One that
+        drifts is named in a warning; see `check_columns`.
+    cell_size : float or sequence of float, default=None
+        Sides of the cells that vectors are sorted into, one for all columns or one for
+        each that is used. None: chosen from the data.
+    features : str, callable, Fitted or Trained, default=None
+        Learn options in a feature space (Section 5.2): a function from a batch of
+        observations to ``(N, d)``, or the name of one (``"fourier"``, ``"tiles"``,
+        ``"ram"``, ...); ``"deep"`` trains one. The records `Fitted` and `Trained` hold
+        the settings of these ways. None: numbered states become a table, vectors are
+        sorted into cells, and other observations have the features of ``Fitted()``.
+    training_steps : int, default=None
+        Number of training steps of ``"deep"``. None: some 15 seconds.
+    operator : str, default=None
+        Operator of the graph, as in `spectrum`. None: ``"normalized"``; of an
+        environment ``"random-walk"``, if a quarter of the options would stop at the end
+        that they should leave; of samples of numbered states ``"combinatorial"``.
+    both_signs, skip_zero : bool, default=True
+        As in `eigenpurposes`.
+    length : str or bool, default=False
+        Which attribute of a graph's edges is a length, as in `from_graph`.
+    pos : mapping, default=None
+        Places of a graph's nodes, as in `from_graph`.
+    **of_method
+        Settings of the method, by the names that it declares: `weights` of the graph
+        for ``"eigen"``, `t` for ``"diffusion"``, and so on.
+
+    Notes
+    -----
+    `source`, `method`, `key`, `steps` and `features` choose what is done. Any other
+    value that is what None stands for changes nothing, and one that would not be used
+    is an error.
 
     Examples
     --------
@@ -132,16 +200,6 @@ def discover(
     LinearOptionSet(2 learned options on 16 features: e2+, e2-)
     """
     progress = check_progress(progress)
-    if n_options is not None:
-        n_options = check_int("n_options", n_options)
-    if seed is not None:
-        seed = check_int("seed", seed, 0)
-    features = settings.get("features")
-    if not (features is None or isinstance(features, str) or callable(features)):
-        raise TypeError(
-            "features must be a name or a function from a batch of observations to an "
-            f"array, got {type(features).__name__}"
-        )
     follows_seed = rng is None
     if rng is None:
         rng = 0 if seed is None else seed
@@ -149,13 +207,44 @@ def discover(
         method=get_method(method),
         n_options=n_options,
         gamma=gamma,
+        key=key,
         seed=seed,
         rng=rng,
         progress=progress,
-        settings=settings,
+        steps=steps,
+        max_episode_steps=max_episode_steps,
+        n_actions=n_actions,
+        space=space,
+        columns=columns,
+        cell_size=cell_size,
+        features=read_features(features, training_steps),
+        operator=operator,
+        both_signs=both_signs,
+        skip_zero=skip_zero,
+        length=length,
+        pos=pos,
+        of_method=of_method,
     )
-    wants_table = not ("steps" in settings or "features" in settings) and key is None
-    if isinstance(source, MDP) and wants_table and seed is None:
+    return discover_request(source, request, follows_seed=follows_seed)
+
+
+def discover_request(
+    source: Any, request: Request, *, follows_seed: bool = False
+) -> OptionSet | LinearOptionSet:
+    """Return the options of a source that a request asks for, and show what was done.
+
+    Parameters
+    ----------
+    source : object
+        What `discover` accepts.
+    request : Request
+        What the caller asks for.
+    follows_seed : bool, default=False
+        Whether all that is random follows the seed of `FixedSeed`.
+    """
+    request.check_method()
+    wants_table = request.key is None and not request.wants_samples
+    if isinstance(source, MDP) and wants_table and request.seed is None:
         return discover_table(source, request, {"source": "table"})
 
     # Imported here: environments take a tenth of a second, and an MDP needs none.
@@ -163,10 +252,7 @@ def discover(
 
     if follows_seed:
         request = follow_fixed_seed(source, request)
-    if key is None:
-        read = read_source(source, request)
-    else:
-        read = source_readers.find("key")(source, key, request)
+    read = read_source(source, request)
     options = read.discover()
 
     if read.is_environment or read.kind == "samples":
@@ -189,7 +275,6 @@ def _describe(
     recognition = None
     if isinstance(options, OptionSet):
         size = f"{len(options)} options on {options.n_states:,} states"
-        operator = operator or read.request.method.settings.get("operator")
         recognition = options.mdp.recognition
     if recognition is None:
         recognition = Recognition(by=None)

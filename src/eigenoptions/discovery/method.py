@@ -22,6 +22,33 @@ from eigenoptions._validation import check_type
 from eigenoptions.mdp import MDP
 from eigenoptions.options.solver import MAX_GAMMA
 
+# Settings that `discover` gives to every method that asks for them.
+_GIVEN = ("gamma", "progress")
+
+# Settings that are parameters of `discover` itself, with the defaults they have there.
+# None leaves a setting to the method.
+_SHARED = {"operator": None, "both_signs": True, "skip_zero": True}
+
+# The other parameters of `discover`, which no setting of a method can be called.
+_RESERVED = (
+    "source",
+    "n_options",
+    "method",
+    "key",
+    "seed",
+    "rng",
+    "steps",
+    "max_episode_steps",
+    "n_actions",
+    "space",
+    "columns",
+    "cell_size",
+    "features",
+    "training_steps",
+    "length",
+    "pos",
+)
+
 
 @dataclass(frozen=True)
 class Method:
@@ -72,6 +99,10 @@ class Method:
     settings_of_samples: Callable[[IndexArray], dict[str, Any]] | None = None
     has_features: bool = False
     alternative: dict[str, Any] | None = None
+
+    def list_settings(self) -> list[str]:
+        """Names of the settings that callers of `discover` may give."""
+        return [name for name in self.settings if name not in _GIVEN]
 
     def choose_gamma(self, mdp: MDP) -> float:
         """The discount that the method takes for an MDP."""
@@ -134,12 +165,22 @@ def _read_settings(name: str, function: Callable[..., Any]) -> dict[str, Any]:
             f"method {name!r} must be a function (mdp, n_options, rng, *, settings), "
             f"got {inspect.signature(function)}"
         )
-    # The first two are given by `discover` to every method that asks for them.
     for setting, default in settings.items():
-        is_given = setting in ("gamma", "progress")
-        if default is inspect.Parameter.empty and not is_given:
+        if setting in _RESERVED:
+            raise TypeError(
+                f"{setting}= is a parameter of discover: call the setting of method "
+                f"{name!r} something else"
+            )
+        if default is inspect.Parameter.empty and setting not in _GIVEN:
             raise TypeError(
                 f"method {name!r} must have a default for its setting {setting!r}"
+            )
+        # Else leaving the parameter out would mean another value than its default.
+        shared_default = _SHARED.get(setting)
+        if shared_default is not None and default != shared_default:
+            raise TypeError(
+                f"setting {setting!r} of method {name!r} must have the default of "
+                f"discover, {shared_default}, got {default!r}"
             )
     return settings
 

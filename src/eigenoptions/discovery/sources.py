@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from eigenoptions._registry import source_readers
 from eigenoptions._types import Progress, Randomness
-from eigenoptions.discovery.tables import Request, discover_table
+from eigenoptions.discovery.request import Request
+from eigenoptions.discovery.tables import discover_table
 from eigenoptions.envs.families import find_family
 from eigenoptions.envs.finite import SearchResult, mdp_from_table, try_search
 from eigenoptions.envs.fixed_seed import choose_seed
@@ -32,10 +33,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("eigenoptions")
 
 
-class NoLayoutError(ValueError):
-    """A seed was given for an environment that is sampled, in many layouts."""
-
-
 @dataclass(frozen=True, eq=False)
 class ReadSource:
     """What a source of `discover` was read as.
@@ -47,7 +44,7 @@ class ReadSource:
     kind : str
         Where it comes from: "table", "explored" or "samples".
     request : Request
-        The request without the settings that were used here.
+        The request without the values that were used here.
     is_environment : bool
         Whether it comes from an environment, not from a maze or a log.
     discover_room : callable, default=None
@@ -78,30 +75,32 @@ def read_source(source: Any, request: Request) -> ReadSource:
     if isinstance(source, str | Path) and not is_environment_id(source):
         source = maze(source, rng=request.rng)
     if is_graph(source):
-        names = ("directed", "length", "pos", "max_actions")
-        about_graph, request = take_settings(request, names)
-        source = from_graph(source, **about_graph)
+        source = from_graph(source, length=request.length, pos=request.pos)
+        request = replace(request, length=False, pos=None)
     if request.seed is not None:
         check_has_reset(source)
+    read: ReadSource
+    if request.key is not None:
+        read = source_readers.find("key")(source, request)
+        return read
 
     # What a room makes itself, such as `Found`, has a reader of its own.
-    read: ReadSource
     if (read_object := source_readers.find_for(source)) is not None:
         read = read_object(source, request)
         return read
 
     # What is a table already, unless the caller wants samples.
-    wants = wants_samples(request)
-    if isinstance(source, MDP) and not wants:
+    wants_samples = request.wants_samples
+    if isinstance(source, MDP) and not wants_samples:
         return ReadSource(source, "table", request, is_environment=False)
     if not is_environment_source(source):
         read = source_readers.find("data")(source, request)
         return read
 
-    # Trained features have a number of their own, and an MDP has all of its options.
-    if not isinstance(source, MDP) and request.settings.get("features") != "deep":
+    # An MDP has all of its options.
+    if not isinstance(source, MDP):
         request = request.with_default_number()
-    if not wants:
+    if not wants_samples:
         table = read_environment(
             source, request.progress, seed=request.seed, rng=request.rng
         )
@@ -113,8 +112,8 @@ def read_source(source: Any, request: Request) -> ReadSource:
             assert read_object is not None
             read = read_object(data, request)
             return read
-    if request.seed is not None:
-        raise NoLayoutError(
+    if request.seed is not None and request.needs_layout:
+        raise ValueError(
             "seed= is that of a layout, but samples begin in many: leave it out (rng= "
             "draws the samples), or give key= or FixedSeed(env, seed)"
         )
@@ -125,11 +124,6 @@ def read_source(source: Any, request: Request) -> ReadSource:
 def follow_fixed_seed(source: Any, request: Request) -> Request:
     """Return the request with the seed of `FixedSeed` for all that is random."""
     return replace(request, rng=choose_seed(source, request.seed))
-
-
-def wants_samples(request: Request) -> bool:
-    """Whether the caller of `discover` wants samples, also of what has a table."""
-    return "steps" in request.settings or "features" in request.settings
 
 
 def check_has_reset(source: Any) -> None:
@@ -144,18 +138,6 @@ def check_has_reset(source: Any) -> None:
 def is_environment_source(source: Any) -> bool:
     """Whether a source is an environment, or makes one, and not recorded data."""
     return isinstance(source, MDP | str) or callable(source) or hasattr(source, "step")
-
-
-def take_settings(
-    request: Request, names: Iterable[str]
-) -> tuple[dict[str, Any], Request]:
-    """The settings with some names, and the request without them."""
-    taken = {}
-    others = dict(request.settings)
-    for name in names:
-        if name in others:
-            taken[name] = others.pop(name)
-    return taken, replace(request, settings=others)
 
 
 def is_environment_id(source: str | Path) -> bool:

@@ -4,67 +4,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._ties import find_first_maximum
-from eigenoptions._types import Progress, Randomness
-from eigenoptions._validation import check_memory, check_settings, make_generator
-from eigenoptions.discovery.method import Method, NoOptionsError
+from eigenoptions._validation import check_memory, make_generator
+from eigenoptions.discovery.request import Request
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp.chains import stay_at_end, uniform_walk
 from eigenoptions.options import OptionSet, Purpose
 from eigenoptions.options.solver import solve
 
 logger = logging.getLogger("eigenoptions")
-
-
-@dataclass(frozen=True)
-class Request:
-    """What the caller of `discover` asks for; the fields are its parameters.
-
-    With `is_default`, the number of options is one of ours and not the caller's, so
-    that fewer will do.
-    """
-
-    method: Method
-    n_options: int | None = None
-    gamma: float | None = None
-    seed: int | None = None
-    rng: Randomness = 0
-    progress: Progress | None = None
-    settings: dict[str, Any] = field(default_factory=dict)
-    is_default: bool = False
-
-    def with_default_number(self, n_options: int = 32) -> Request:
-        """The same request for some options, if nobody else says how many."""
-        if self.n_options is not None or self.method.n_options is None:
-            return self
-        return replace(self, n_options=n_options, is_default=True)
-
-    def with_settings(self, **settings: Any) -> Request:
-        """The same request with further settings; those of the caller come first."""
-        return replace(self, settings={**settings, **self.settings})
-
-    def check_number(
-        self, purposes: list[Purpose] | OptionSet, candidates: str
-    ) -> None:
-        """Raise ValueError if there are fewer purposes than the caller asked for."""
-        if not len(purposes):
-            raise NoOptionsError(
-                f"there are no options of these states: the number of {candidates} is "
-                "0; a table of one state, or whose actions lead nowhere, has none"
-            )
-        if self.n_options is None or self.is_default:
-            return
-        if len(purposes) < self.n_options:
-            raise ValueError(
-                f"n_options must be in 1..{len(purposes)}, the number of {candidates}, "
-                f"got {self.n_options}; {self.method.remedy}"
-            )
 
 
 def discover_table(
@@ -102,7 +56,8 @@ def discover_table(
         f"{len(wrong)} of {len(options)} options terminate mostly where their "
         "eigenvector is negative"
     )
-    is_chosen = any(name in request.settings for name in method.alternative)
+    given = request.list_settings()
+    is_chosen = any(name in given for name in method.alternative)
     if is_chosen or not is_environment:
         logger.warning(
             f"{problem} ({', '.join(wrong[:3])}): try a larger gamma (0.99) or "
@@ -116,21 +71,9 @@ def discover_table(
 
 
 def _check_request(mdp: MDP, request: Request) -> None:
-    """Raise TypeError for unknown settings, ValueError for too many options."""
+    """Raise TypeError for values nobody uses, ValueError for too many options."""
     method = request.method
-    own_names = [n for n in method.settings if n not in ("gamma", "progress")]
-    names_of_discover = (
-        "n_options",
-        "method",
-        "gamma",
-        "rng",
-        "progress",
-        "steps",
-        "features",
-    )
-    check_settings(
-        f"method {method.name!r}", request.settings, own_names, names_of_discover
-    )
+    request.check_use("a table")
 
     # A potential, a value and an action of each option and state, and masks of them.
     n_options = request.n_options
@@ -145,7 +88,7 @@ def _check_request(mdp: MDP, request: Request) -> None:
         return
     if request.is_default or request.n_options <= mdp.n_listed:
         return
-    n_purposes = method.count_purposes(stay_at_end(mdp), **request.settings)
+    n_purposes = method.count_purposes(stay_at_end(mdp), **request.list_settings())
     if request.n_options > n_purposes:
         raise ValueError(
             f"n_options must be in 1..{n_purposes} for {mdp.n_listed} states, "
@@ -165,7 +108,8 @@ def _solve_purposes(
         gamma = method.choose_gamma(part)
 
     # Methods that walk or solve on their own ask for the discount and the progress.
-    settings = dict(request.settings)
+    given = request.list_settings()
+    settings = dict(given)
     if "gamma" in method.settings:
         settings["gamma"] = gamma
     if "progress" in method.settings:
@@ -178,8 +122,13 @@ def _solve_purposes(
         result = _add_states(result, mdp)
 
     about = {"method": method.name, "gamma": gamma, "mdp": mdp.name}
-    for name, value in request.settings.items():
-        if isinstance(value, str | bool | int | float):
+    # Which operator it was matters to readers, also where nobody chose it.
+    if "operator" in method.settings:
+        about["operator"] = given.get("operator", method.settings["operator"])
+    for name, value in given.items():
+        is_scalar = isinstance(value, str | bool | int | float)
+        # A default that is passed is the same call as one that is left out.
+        if is_scalar and value != method.settings[name]:
             about[name] = value
     about |= provenance
     if isinstance(result, OptionSet):

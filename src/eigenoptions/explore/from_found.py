@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from eigenoptions._registry import source_readers
-from eigenoptions.discovery.sources import ReadSource, wants_samples
-from eigenoptions.discovery.tables import Request, discover_table
+from eigenoptions.discovery.request import Request
+from eigenoptions.discovery.sources import ReadSource
+from eigenoptions.discovery.tables import discover_table
 from eigenoptions.explore.found import Found
-from eigenoptions.explore.found_vectors import VectorFound
 from eigenoptions.options import OptionSet
 
 
 def read_found(found: Found, request: Request) -> ReadSource:
-    """Read what was explored; its transitions, where the caller wants samples.
-
-    Of vectors these are cut into cells that are as wide as the steps allow.
-    """
-    transitions = found.transitions
-    if isinstance(found, VectorFound):
-        transitions = found.numbered_transitions
-        known: dict[str, Any] = {"n_actions": len(found.controls)}
-        if found.columns is not None:
-            known["columns"] = list(found.columns)
-        request = replace(request, settings={**known, **request.settings})
-    if wants_samples(request) or isinstance(found, VectorFound):
-        read: ReadSource = source_readers.find("data")(transitions, request)
+    """Read what was explored; its transitions, where the caller wants samples."""
+    if request.wants_samples:
+        read: ReadSource = source_readers.find("data")(found.transitions, request)
         return read
     return ReadSource(
         table=None,

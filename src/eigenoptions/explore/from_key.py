@@ -4,55 +4,47 @@ from __future__ import annotations
 
 import logging
 from contextlib import closing, nullcontext
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 from eigenoptions._types import Progress, Randomness
 from eigenoptions._validation import check_int
-from eigenoptions.discovery.sources import (
-    ReadSource,
-    check_has_reset,
-    is_environment_id,
-    is_environment_source,
-    take_settings,
-)
-from eigenoptions.discovery.tables import Request
+from eigenoptions.discovery.request import Request
+from eigenoptions.discovery.sources import ReadSource, is_environment_source
 from eigenoptions.envs.families import Key
 from eigenoptions.explore.explorer import Explorable, Explorer
 from eigenoptions.explore.found import Found
 from eigenoptions.explore.from_found import read_found
-from eigenoptions.mdp import maze
 
 logger = logging.getLogger("eigenoptions")
 
 
-def explore_source(source: Any, key: str | Key, request: Request) -> ReadSource:
+def explore_source(source: Any, request: Request) -> ReadSource:
     """Explore an environment whose states are those of a key."""
-    if isinstance(source, str | Path) and not is_environment_id(source):
-        source = maze(source, rng=request.rng)
     if isinstance(source, Found):
         raise ValueError(
             f"{source!r} has a key already: leave out key, or give the environment"
         )
-    if request.seed is not None:
-        check_has_reset(source)
     is_single = is_environment_source(source) and not hasattr(source, "num_envs")
     if not is_single:
         raise ValueError(
             "key= is for a single environment, its id, or a function that makes it, "
             f"got {type(source).__name__}"
         )
-    if "features" in request.settings:
+    if request.features is not None:
         raise ValueError("key= makes a table, and features= does without: give one")
+    steps = 20_000 if request.steps is None else request.steps
+    key = request.key
+    request = replace(request, steps=None, key=None)
+    request.check_use("a table that is explored")
 
-    exploring, request = take_settings(request, ("steps",))
     found = explore_key(
         source,
         key,
         seed=request.seed,
         rng=request.rng,
+        steps=steps,
         progress=request.progress,
-        **exploring,
     )
     return read_found(found, request)
 
@@ -63,7 +55,7 @@ def explore_key(
     *,
     seed: int | None,
     rng: Randomness | None,
-    steps: int = 20_000,
+    steps: int,
     progress: Progress | None = None,
     check_every: int = 100,
 ) -> Found:
@@ -77,7 +69,7 @@ def explore_key(
         How its states are recognised; None: as its family does.
     seed, rng
         As in `explore`.
-    steps : int, default=20000
+    steps : int
         Most steps.
     progress : callable, default=None
         Called as ``progress(done, steps)``.

@@ -19,8 +19,9 @@ from eigenoptions._types import (
     IndexArray,
     Progress,
 )
-from eigenoptions._validation import check_choice, check_int, check_settings
-from eigenoptions.discovery.tables import Request
+from eigenoptions._validation import check_int
+from eigenoptions.discovery.features import Fitted, Trained
+from eigenoptions.discovery.request import Request
 from eigenoptions.options import Purpose, eigenpurposes
 from eigenoptions.options.tuning import Exploration
 from eigenoptions.parallel import use_one_blas_thread
@@ -36,9 +37,6 @@ from eigenoptions.samples.incidence import incidence_spectrum, measure_changes
 from eigenoptions.samples.linear import LinearOptionSet
 from eigenoptions.samples.sampling import Samples, has_vectors
 from eigenoptions.samples.tuning import tune_on_places
-
-# Settings of the fit, and what decides between ways to follow a purpose in features.
-FIT_SETTINGS = ("policy", "whiten", "per_cell", "iterations", "ridge", "stop", "parts")
 
 
 class LearnedPurposes(Protocol):
@@ -90,37 +88,6 @@ def discover_features(samples: Samples, request: Request) -> LinearOptionSet:
     matrices are small, and threads that wait for a core that others use take seven
     times as long.
 
-    The settings of `request` are these.
-
-    features : str or callable, default=None
-        The map phi: a function from a batch of observations to ``(N, d)``, or the name
-        of one in `features`; ``"deep"`` trains one (`deep.learn`). None: ``"fourier"``,
-        and ``"bits"`` for bytes, as the paper's of Atari's memory.
-    columns : sequence of int or str, default=None
-        The columns of vectors that a map with a name uses, or on which features are
-        trained, by number or name. None: all that vary. One that drifts is named in a
-        warning; see `check_columns`.
-    both_signs, skip_zero : bool, default=True
-        As in `eigenpurposes`.
-    policy : str, default=None
-        ``"learned"``: action values are fitted to the samples. ``"clusters"``: options
-        are those of a table of clusters of trained features. ``"look-ahead"``: every
-        action is tried in a copy of the environment; bind the options with
-        ``options.look_ahead(env)``. None: clusters for trained features, else fitted.
-    whiten : bool, default=True
-        Functions ``e . phi`` have variance 1. False: vectors e have length 1, as in the
-        paper.
-    per_cell : int, default=4
-        Number of transitions of one action that are kept in each cell of the
-        observations; None for all. A random walk visits some places very often. So that
-        they do not outweigh the others, observations are sorted into cells, 40 along
-        each dimension, and of each cell and action only the first few transitions are
-        kept, as a table counts no transition twice.
-    further settings
-        Those of the feature map that is given by name (`order`, `tiles`, ...), of
-        `deep.learn` for trained features (its `steps` is called `training_steps`), and
-        of `samples.fitting.fit`.
-
     The discount of the options' purposes is 0.99 by default, and 0.9 for trained
     features.
     """
@@ -129,139 +96,120 @@ def discover_features(samples: Samples, request: Request) -> LinearOptionSet:
 
 
 def _discover(samples: Samples, request: Request) -> LinearOptionSet:
-    settings = _read_settings(samples, request)
-    gamma = request.gamma
-    if gamma is None:
-        gamma = 0.9 if settings.is_trained else 0.99
-    provenance = {"method": "eigen", "source": "samples", **samples.provenance}
+    settings = Fitted() if request.features is None else request.features
+    columns = request.columns
+    request = replace(request, columns=None)
+    _check_request(request)
+    if isinstance(settings, Trained):
+        return _discover_trained(samples, request, settings, columns)
+    return _discover_fitted(samples, request, settings, columns)
 
-    learned: LearnedPurposes | None = None
-    if settings.is_trained:
-        learn_purposes = sample_readers.find("trained features")
-        learned = learn_purposes(
-            samples, request, settings.signs, settings.of_map, settings.report
-        )
-        if settings.policy == "clusters":
-            return learned.solve_clusters(samples.n_actions, gamma, provenance)
-        found = _take_learned(learned)
-    else:
-        found = _find_purposes(samples, request, settings)
-    provenance |= found.provenance
-    if settings.policy == "look-ahead":
-        return LinearOptionSet(
-            tuple(found.purposes),
-            found.features,
-            samples.n_actions,
-            provenance=provenance,
+
+def _discover_fitted(
+    samples: Samples,
+    request: Request,
+    settings: Fitted,
+    columns: Sequence[int | str] | None,
+) -> LinearOptionSet:
+    """Options of features that are given."""
+    features = _choose_features(samples, settings)
+    report = None
+    if isinstance(features, str) and get_feature_map(features).has_columns():
+        report = _read_columns(samples, columns, request.progress)
+    elif columns is not None:
+        raise TypeError(
+            'columns= is for vectors and features with a name, such as "fourier", not '
+            "for a function, which takes whole observations: leave it out"
         )
 
-    options = fit(
-        found.numbered,
-        found.purposes,
-        found.table.__getitem__,
-        n_actions=samples.n_actions,
-        gamma=gamma,
-        provenance=provenance,
-        progress=request.progress,
-        **settings.of_fit,
-    )
+    found = _find_purposes(samples, request, settings, features, report)
+    if settings.looks_ahead:
+        return _look_ahead(found, samples)
+    gamma = 0.99 if request.gamma is None else request.gamma
+    of_rows = _fit_rows(found, samples, request, gamma, settings.iterations)
     # The fit looked rows of the table up; options act on observations.
-    of_rows = options
-    options = replace(options, features=found.features)
+    options = replace(of_rows, features=found.features)
 
     exploration: Exploration | None
-    if learned is not None:
-        # Values on trained features are never exact: an option whose potential no
-        # longer rises could run for ever.
-        options = options.with_termination(patience=8)
-        exploration = learned.tune_on_clusters(options, samples.n_actions)
-    elif has_vectors(samples):
+    if has_vectors(samples):
         tune_fitted = sample_readers.find("fitted vectors")
-        exploration = tune_fitted(options, samples, settings.report)
+        exploration = tune_fitted(options, samples, report)
     else:
         exploration = tune_on_places(of_rows, found.numbered)
     return replace(options, exploration=exploration)
 
 
-@dataclass(frozen=True, eq=False)
-class _Settings:
-    """The settings of `discover_features`, by what takes them.
+def _discover_trained(
+    samples: Samples,
+    request: Request,
+    settings: Trained,
+    columns: Sequence[int | str] | None,
+) -> LinearOptionSet:
+    """Options of features that are trained on the samples."""
+    report = _read_columns(samples, columns, request.progress)
+    learn_purposes = sample_readers.find("trained features")
+    learned: LearnedPurposes = learn_purposes(samples, request, settings.steps, report)
+    gamma = 0.9 if request.gamma is None else request.gamma
+    if settings.has_clusters:
+        provenance = _begin_provenance(samples)
+        return learned.solve_clusters(samples.n_actions, gamma, provenance)
 
-    Attributes
-    ----------
-    features : str or callable
-        The feature map, or its name.
-    policy : str
-        How purposes are followed.
-    signs : dict
-        Those of `eigenpurposes`.
-    whiten : bool
-        Whether functions have variance 1.
-    per_cell : int or None
-        Number of transitions of an action that are kept in a cell.
-    of_map, of_fit : dict
-        Those of the feature map, and of `fit`.
-    report : ColumnReport or None
-        Which columns are used; None where observations have none.
-    """
-
-    features: str | FeatureFunction
-    policy: str
-    signs: dict[str, Any]
-    whiten: bool
-    per_cell: int | None
-    of_map: dict[str, Any]
-    of_fit: dict[str, Any]
-    report: ColumnReport | None
-
-    @property
-    def is_trained(self) -> bool:
-        """Whether the features are to be trained."""
-        return isinstance(self.features, str) and self.features == "deep"
+    found = _take_learned(learned)
+    if settings.looks_ahead:
+        return _look_ahead(found, samples)
+    of_rows = _fit_rows(found, samples, request, gamma)
+    # Values on trained features are never exact: an option whose potential no longer
+    # rises could run for ever.
+    options = replace(of_rows, features=found.features).with_termination(patience=8)
+    exploration = learned.tune_on_clusters(options, samples.n_actions)
+    return replace(options, exploration=exploration)
 
 
-def _read_settings(samples: Samples, request: Request) -> _Settings:
-    """The settings of a request, with their defaults; ValueError for unknown ones."""
-    left = dict(request.settings)
-    given = left.pop("features", None)
-    features = samples.features or given
-    if features is None:
-        features = _choose_features(samples.transitions)
-    is_trained = isinstance(features, str) and features == "deep"
-    policy = _check_policy(left.pop("policy", None), is_trained)
-    signs = {
-        "both_signs": left.pop("both_signs", True),
-        "skip_zero": left.pop("skip_zero", True),
-    }
-    whiten = left.pop("whiten", True)
-    per_cell = left.pop("per_cell", 4)
+def _begin_provenance(samples: Samples) -> dict[str, Any]:
+    """What options of all feature spaces record."""
+    return {"method": "eigen", "source": "samples", **samples.provenance}
 
-    report = None
-    takes_columns = is_trained
-    if isinstance(features, str):
-        takes_columns |= get_feature_map(features).has_columns()
-    if takes_columns:
-        report = _read_columns(samples, left.pop("columns", None), request.progress)
 
-    # What is left belongs to the feature map or to the fit.
-    names = _list_map_settings(features)
-    of_map = {name: left.pop(name) for name in names if name in left}
-    check_settings(
-        "discovery in features",
-        left,
-        ("iterations", "ridge", "stop", "parts"),
-        names,
+def _look_ahead(found: _FeaturePurposes, samples: Samples) -> LinearOptionSet:
+    """Options that try every action in a copy of the environment."""
+    return LinearOptionSet(
+        tuple(found.purposes),
+        found.features,
+        samples.n_actions,
+        provenance=_begin_provenance(samples) | found.provenance,
     )
-    return _Settings(
-        features=features,
-        policy=policy,
-        signs=signs,
-        whiten=whiten,
-        per_cell=per_cell,
-        of_map=of_map,
-        of_fit=left,
-        report=report,
+
+
+def _fit_rows(
+    found: _FeaturePurposes,
+    samples: Samples,
+    request: Request,
+    gamma: float,
+    iterations: int = Fitted.iterations,
+) -> LinearOptionSet:
+    """Options whose values are fitted, and whose observations are rows of the table."""
+    return fit(
+        found.numbered,
+        found.purposes,
+        found.table.__getitem__,
+        n_actions=samples.n_actions,
+        gamma=gamma,
+        iterations=iterations,
+        provenance=_begin_provenance(samples) | found.provenance,
+        progress=request.progress,
     )
+
+
+def _check_request(request: Request) -> None:
+    """Raise TypeError for values that options in a feature space do not use."""
+    request.check_use("features=")
+    # Of the method's settings, only the signs of the vectors count.
+    for name in request.list_settings():
+        if name not in ("both_signs", "skip_zero"):
+            raise TypeError(
+                f"{name}= is for a table, not for options in a feature space: leave it "
+                "out"
+            )
 
 
 def _read_columns(
@@ -288,16 +236,6 @@ def _warn_of_columns(
     report.warn(report.explain(obs[rows], potentials, labels))
 
 
-def _check_policy(policy: str | None, is_trained: bool) -> str:
-    """The way to follow purposes; options of trained features have a table."""
-    if policy is None:
-        return "clusters" if is_trained else "learned"
-    choices = ["learned", "look-ahead"]
-    if is_trained:
-        choices.append("clusters")
-    return check_choice("policy", policy, choices)
-
-
 def _take_learned(learned: LearnedPurposes) -> _FeaturePurposes:
     """Purposes of trained features, with the samples that options can be fitted to."""
     table, numbered = learned.tabulate(20_000)
@@ -310,40 +248,56 @@ def _take_learned(learned: LearnedPurposes) -> _FeaturePurposes:
     )
 
 
-def _choose_features(transitions: Transitions) -> str:
-    """The default feature map: bits of bytes, cosines of other numbers."""
-    is_memory = transitions.obs.dtype == np.uint8 and transitions.obs.ndim == 2
+def _choose_features(samples: Samples, settings: Fitted) -> str | FeatureFunction:
+    """The feature map; by default bits of bytes, and cosines of other numbers."""
+    if samples.features is not None:
+        return samples.features
+    if settings.features is not None:
+        return settings.features
+    obs = samples.transitions.obs
+    is_memory = obs.dtype == np.uint8 and obs.ndim == 2
     return "bits" if is_memory else "fourier"
 
 
-def _list_map_settings(features: str | FeatureFunction) -> list[str]:
-    """Settings of a feature map that is given by name, without those of its space."""
-    if not isinstance(features, str):
-        return []
-    return get_feature_map(features).list_settings()
-
-
 def _make_map(
-    features: str | FeatureFunction, samples: Samples, settings: dict[str, Any]
+    features: str | FeatureFunction,
+    samples: Samples,
+    settings: Fitted,
+    report: ColumnReport | None,
 ) -> FeatureFunction:
     """The feature map with a name, for the observations of the samples."""
+    of_map: dict[str, Any] = dict(settings.list_map_settings())
     if not isinstance(features, str):
+        if of_map:
+            raise TypeError(
+                f"{next(iter(of_map))}= is for features with a name, not for a function"
+            )
         return features
+
+    own_names = get_feature_map(features).list_settings()
+    for name in of_map:
+        if name not in own_names:
+            known = ", ".join(own_names) or "none"
+            raise TypeError(
+                f"features {features!r} have no setting {name!r}. Settings: {known}"
+            )
+    if report is not None and len(report.used) < len(report.columns):
+        of_map["columns"] = report.used
     # Only a Box has bounds; those of other spaces are taken from the observations.
     space = None if hasattr(samples.space, "nvec") else samples.space
-    return make_features(features, space, samples.transitions.obs, **settings)
+    return make_features(features, space, samples.transitions.obs, **of_map)
 
 
 def _find_purposes(
-    samples: Samples, request: Request, settings: _Settings
+    samples: Samples,
+    request: Request,
+    settings: Fitted,
+    features: str | FeatureFunction,
+    report: ColumnReport | None,
 ) -> _FeaturePurposes:
     """Purposes of the incidence matrix of feature differences (Theorem 5.1)."""
     transitions = samples.transitions
-    report = settings.report
-    of_map = settings.of_map
-    if report is not None and len(report.used) < len(report.columns):
-        of_map = {**of_map, "columns": report.used}
-    phi = _make_map(settings.features, samples, of_map)
+    phi = _make_map(features, samples, settings, report)
 
     # Each observation is mapped once, by its row.
     kept = find_rare_transitions(transitions, phi, settings.per_cell)
@@ -358,7 +312,7 @@ def _find_purposes(
     if samples.features is None:
         table = compute_features(phi, observations)
     T, covariance = measure_changes(numbered, table.__getitem__, settings.whiten)
-    purposes = _find_first_purposes(T, covariance, request.n_options, settings.signs)
+    purposes = _find_first_purposes(T, covariance, request)
     request.check_number(purposes, "signs and eigenvectors of these transitions")
 
     provenance = {"operator": "incidence", "whiten": settings.whiten}
@@ -371,14 +325,15 @@ def _find_purposes(
 def _find_first_purposes(
     T: csr_array,
     covariance: FloatArray | None,
-    n_options: int | None,
-    signs: dict[str, Any],
+    request: Request,
 ) -> list[Purpose]:
-    """Purposes of the smallest singular values; all of them for None.
+    """Purposes of the smallest singular values; all of them if nobody says how many.
 
     A few eigenvectors are found sooner than all. How many of them are zero is not known
     before, so some more are asked for, and all if these are too few.
     """
+    n_options = request.n_options
+    signs = {"both_signs": request.both_signs, "skip_zero": request.skip_zero}
     if n_options is not None:
         k = n_options + 8
         if covariance is not None and 4 * k < len(covariance):

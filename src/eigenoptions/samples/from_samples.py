@@ -15,21 +15,22 @@ from scipy.sparse import issparse
 from eigenoptions._registry import sample_readers
 from eigenoptions._types import IndexArray
 from eigenoptions.discovery.method import NoOptionsError
-from eigenoptions.discovery.tables import Request, discover_table
+from eigenoptions.discovery.request import Request
+from eigenoptions.discovery.tables import discover_table
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import OptionSet
 from eigenoptions.samples import Transitions
-from eigenoptions.samples.feature_space import FIT_SETTINGS, discover_features
+from eigenoptions.samples.feature_space import discover_features
 from eigenoptions.samples.linear import LinearOptionSet
 from eigenoptions.samples.sampling import Samples, has_vectors
 
 
 def discover_samples(samples: Samples, request: Request) -> OptionSet | LinearOptionSet:
     """Options of samples: of their table, of their cells, or in a feature space."""
-    if request.settings.get("features") is None:
+    if request.features is None:
         if samples.n_states is not None:
             return _discover_sampled_table(samples, request)
-        if has_vectors(samples) and not _wants_features(request):
+        if has_vectors(samples):
             discover_vectors = sample_readers.find("vectors")
             options: LinearOptionSet = discover_vectors(samples, request)
             return options
@@ -39,11 +40,6 @@ def discover_samples(samples: Samples, request: Request) -> OptionSet | LinearOp
             'method="eigen" for features'
         )
     return discover_features(samples, request)
-
-
-def _wants_features(request: Request) -> bool:
-    """Whether a setting says that options are fitted to features."""
-    return any(name in request.settings for name in FIT_SETTINGS)
 
 
 def _discover_sampled_table(samples: Samples, request: Request) -> OptionSet:
@@ -64,18 +60,14 @@ def _discover_sampled_table(samples: Samples, request: Request) -> OptionSet:
             "no transition leads from one state to another: sample more"
         )
 
-    settings = {
-        name: value for name, value in request.settings.items() if name != "features"
-    }
-    request = replace(request, settings=settings)
     if request.method.settings_of_samples is not None:
         visits = _count_visits(samples.transitions, mdp)
         request = request.with_settings(**request.method.settings_of_samples(visits))
-    settings = {
+    of_method = {
         name: _restrict_array(value, states, mdp.n_listed)
-        for name, value in request.settings.items()
+        for name, value in request.of_method.items()
     }
-    request = replace(request, settings=settings)
+    request = replace(request, of_method=of_method)
 
     provenance = {"source": "samples", **samples.provenance}
     options = discover_table(mdp.restrict(states), request, provenance)

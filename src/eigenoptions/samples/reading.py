@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from eigenoptions.discovery.sources import ReadSource, take_settings
-from eigenoptions.discovery.tables import Request
+from eigenoptions.discovery.request import Request
+from eigenoptions.discovery.sources import ReadSource
 from eigenoptions.samples.from_samples import discover_samples
 from eigenoptions.samples.sampling import Samples, read_samples, sample_environment
 
@@ -18,27 +19,25 @@ logger = logging.getLogger("eigenoptions")
 
 def read_data(data: Any, request: Request) -> ReadSource:
     """Read recorded data, whatever `Transitions.of` accepts."""
-    # Trained features have a number of their own.
-    if request.settings.get("features") != "deep":
-        request = request.with_default_number()
-    declared, request = take_settings(request, ("space", "n_actions"))
-    return _make_source(read_samples(data, **declared), request)
+    request = request.with_default_number()
+    samples = read_samples(data, request.space, request.n_actions)
+    request = replace(request, space=None, n_actions=None)
+    return _make_source(samples, request)
 
 
 def sample_source(source: Any, request: Request) -> ReadSource:
     """Sample an environment by a random walk, for `discover`."""
-    names = ("steps", "n_envs", "max_episode_steps")
-    collecting, request = take_settings(request, names)
     samples = sample_environment(
         source,
-        request.settings.get("features"),
+        request.features,
+        steps=50_000 if request.steps is None else request.steps,
+        max_episode_steps=request.max_episode_steps,
         rng=request.rng,
         progress=request.progress,
-        **collecting,
     )
-    if "features" not in request.settings:
+    if request.features is None:
         _warn_of_repeated(samples)
-    return _make_source(samples, request)
+    return _make_source(samples, replace(request, steps=None, max_episode_steps=None))
 
 
 def _make_source(samples: Samples, request: Request) -> ReadSource:

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenoptions._progress import ProgressArgument
 from eigenoptions._types import FeatureFunction, Randomness
 from eigenoptions._validation import check_int
+from eigenoptions.discovery.features import Fitted, Trained
 from eigenoptions.envs.finite import mdp_from_table
 from eigenoptions.envs.sources import count_actions, env_name, make_vector_env
 from eigenoptions.mdp import MDP
@@ -120,30 +122,28 @@ def _count_sampled_states(transitions: Transitions, space: Any) -> int | None:
 
 def sample_environment(
     env: Any,
-    features: str | FeatureFunction | None = None,
+    features: Fitted | Trained | None = None,
     *,
     steps: int = 50_000,
-    n_envs: int | None = None,
     max_episode_steps: int | None = None,
     rng: Randomness = 0,
-    **collecting: Any,
+    progress: ProgressArgument = None,
 ) -> Samples:
     """Samples of a random walk through an environment.
+
+    Eight environments step together, or the one that is given as an object.
 
     Parameters
     ----------
     env : object
         An id, an environment, a function that creates one, a vector environment, or an
         `MDP`.
-    features : str or callable, default=None
+    features : Fitted or Trained, default=None
         A function is applied while sampling where observations are not arrays (Dict,
         Tuple).
     steps : int, default=50000
         Number of transitions.
-    n_envs : int, default=None
-        Number of environments that step together. None: 8, or 1 for an environment that
-        is given as an object.
-    max_episode_steps, rng, **collecting
+    max_episode_steps, rng, progress
         As in `eigenoptions.collect`.
 
     Examples
@@ -151,26 +151,26 @@ def sample_environment(
     >>> sample_environment("CliffWalking-v1", steps=100).space
     Discrete(48)
     """
-    if n_envs is None:
-        can_be_made = isinstance(env, str | MDP) or callable(env)
-        n_envs = 8 if can_be_made else 1
+    can_be_made = isinstance(env, str | MDP) or callable(env)
+    n_envs = 8 if can_be_made else 1
+    given = features.features if isinstance(features, Fitted) else None
     envs, is_owned = make_vector_env(env, n_envs, max_episode_steps)
     with closing(envs) if is_owned else nullcontext():
         n_actions = count_actions(envs)
         first: Any = envs.envs[0] if hasattr(envs, "envs") else envs
         name = env.name if isinstance(env, MDP) else env_name(first)
         space = find_sampled_space(envs.single_observation_space)
-        if features is None:
+        if given is None and not isinstance(features, Trained):
             _check_no_images(space, env_name(first))
 
         # A feature map of the caller makes arrays of observations that are none.
         applied = None
-        if callable(features) and not is_array_space(space):
-            applied = features
+        if callable(given) and not is_array_space(space):
+            applied = given
         mapping = applied
         if applied is None and space is not envs.single_observation_space:
             mapping = itemgetter("observation")
-        transitions = collect(envs, steps, rng=rng, features=mapping, **collecting)
+        transitions = collect(envs, steps, rng=rng, features=mapping, progress=progress)
 
         coords = None
         if first is not envs:

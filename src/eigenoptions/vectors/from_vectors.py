@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 
-from eigenoptions._validation import check_settings
 from eigenoptions.discovery.method import NoOptionsError
-from eigenoptions.discovery.tables import Request, discover_table
+from eigenoptions.discovery.request import Request
+from eigenoptions.discovery.tables import discover_table
 from eigenoptions.mdp import graph
 from eigenoptions.options import OptionSet
 from eigenoptions.options.solver import compute_outcomes
@@ -33,28 +33,14 @@ from eigenoptions.vectors.model import VectorModel, warn_of_few_steps
 def discover_cells(samples: Samples, request: Request) -> LinearOptionSet:
     """Options of recorded vectors, on a table of their cells.
 
-    The settings of `request` are those of the method, and these.
-
-    columns : sequence of int or str, default=None
-        The columns to use, by number or name. None: all that vary. A column that drifts
-        is named in a warning; see `check_columns`.
-    cell_size : float or sequence of float, default=None
-        Sides of the cells, one for all columns or one for each that is used. None: see
-        `vectors.sizes.choose_size`.
-
     The discount of the options' purposes is 0.97 by default. It counts for a step, and
     it takes three steps or so to cross a cell, so this is some 0.9 for each cell.
     """
-    settings = dict(request.settings)
-    columns = settings.pop("columns", None)
-    cell_size = settings.pop("cell_size", None)
-    settings.pop("features", None)
-    own_names = [n for n in request.method.settings if n not in ("gamma", "progress")]
-    check_settings(
-        "discovery in cells", settings, [*own_names, "columns", "cell_size"], ()
-    )
+    columns = request.columns
+    cell_size = request.cell_size
     gamma = 0.97 if request.gamma is None else request.gamma
-    request = replace(request, settings=settings, gamma=gamma)
+    request = replace(request, columns=None, cell_size=None, gamma=gamma)
+    request.check_use("recorded vectors")
 
     report = check_columns(samples.transitions, columns, progress=request.progress)
     warn_of_few_steps(len(samples.transitions))

@@ -19,7 +19,6 @@ from scipy.sparse import csr_array, diags_array
 
 from eigenoptions._ties import COMPUTED_TOLERANCE
 from eigenoptions._types import FloatArray, IndexArray
-from eigenoptions._validation import check_float
 from eigenoptions.discovery.method import discovery_method
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp.chains import uniform_walk
@@ -34,6 +33,11 @@ from eigenoptions.spectra.representations import (
 # one: of a matrix that is not symmetric, rounding can change them by far more than its
 # own size.
 _RELATIVE_TOLERANCE = 1e-6
+
+# Weight of the visits, and the root of them that counts, which is nearly the same
+# wherever somebody has been.
+_BETA = 0.5
+_ROOT = 64.0
 
 
 def choose_settings(visits: IndexArray) -> dict[str, Any]:
@@ -50,8 +54,6 @@ def choose_purposes(
     rng: np.random.Generator,
     *,
     visits: ArrayLike | None = None,
-    beta: float = 0.5,
-    root: float = 64.0,
 ) -> list[Purpose]:
     """Absolute values of the smoothest real eigenvectors that are not constant.
 
@@ -59,12 +61,10 @@ def choose_purposes(
     walk from the start of the MDP, discounted by 0.99; without a start, from every
     state.
     """
-    beta = check_float("beta", beta, above=0)
-    root = check_float("root", root, minimum=1)
     if visits is None:
         visits = _expect_visits(mdp)
     counts = _check_visits(visits, mdp.n_states)
-    drain = beta * (counts / counts.max()) ** (1.0 / root)
+    drain = _BETA * (counts / counts.max()) ** (1.0 / _ROOT)
 
     values, vectors = _find_real_eigenvectors(_find_directed_graph(mdp), drain)
     purposes: list[Purpose] = []
