@@ -5,6 +5,7 @@
 ``python -m studies ogbench-data NAME`` records OGBench's PointMaze data,
 ``python -m studies shaping`` compares dense rewards,
 ``python -m studies exploration`` measures the automatic setting of exploration,
+``python -m studies layouts`` trains agents with skills in layouts never seen,
 and ``python -m studies environments`` tries 63 environments.
 """
 
@@ -19,6 +20,7 @@ STUDIES = (
     "ogbench-data",
     "shaping",
     "exploration",
+    "layouts",
     "environments",
 )
 

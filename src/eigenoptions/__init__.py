@@ -156,6 +156,10 @@ data_readers.announce("transitions", "eigenoptions.samples:Transitions")
 source_readers.announce(
     "eigenoptions.explore.found.Found", "eigenoptions.explore.from_found:read_found"
 )
+source_readers.announce(
+    "eigenoptions.explore.layouts.found.LayoutFound",
+    "eigenoptions.explore.layouts.from_layout:read_layout",
+)
 source_readers.announce("key", "eigenoptions.explore.from_key:explore_source")
 source_readers.announce("explored part", "eigenoptions.explore.explorer:explore")
 source_readers.announce(

@@ -13,6 +13,7 @@ import pytest
 
 import eigenoptions as eo
 from eigenoptions.envs.families.windows import Task
+from eigenoptions.explore.layouts import planning
 from eigenoptions.explore.layouts.changes import Change, apply_change, describe_change
 from eigenoptions.explore.layouts.counts import Counts, join_features
 from eigenoptions.explore.layouts.motions import Motion, Motions
@@ -369,3 +370,109 @@ def test_skills_belong_to_one_environment() -> None:
     envs = gym.vector.SyncVectorEnv([Crates] * 2)
     with pytest.raises(ValueError, match="one environment"):
         eo.OptionsVectorWrapper(envs, skills)
+
+
+# What is known of a layout, and the way on.
+
+
+def make_known(rules: eo.Rules, seed: int = 7) -> eo.MapWrapper:
+    """A layout never seen, in which the agent has looked around."""
+    env = eo.MapWrapper(gym.make("minigrid:MiniGrid-DoorKey-6x6-v0"), rules=rules)
+    env.reset(seed=seed)
+    for action in (0, 0, 0, 0):
+        env.step(action)
+    return env
+
+
+def test_options_are_discovered_in_what_is_known(door_key: eo.OptionsWrapper) -> None:
+    env = make_known(copy.deepcopy(rules_of(door_key)))
+    found = env.found
+    options = eo.discover(found, n_options=2)
+    assert options.mdp.n_states == found.mdp.n_states > 4
+
+    # They run in the layout that they were discovered in.
+    agent = eo.OptionsWrapper(env, options[:1], option_chance=None)
+    agent.reset(seed=7)
+    n_options_taken = 0
+    for _ in range(20):
+        _, _, terminated, truncated, info = agent.step(agent.action_space.sample())
+        n_options_taken += info["option"] >= 0 and not info.get("unavailable", False)
+        if terminated or truncated:
+            break
+    # Poses of another episode are other states, even of the same seed.
+    assert n_options_taken == 0
+
+
+def test_the_table_of_a_layout_is_that_of_its_moves(
+    door_key: eo.OptionsWrapper,
+) -> None:
+    env = make_known(copy.deepcopy(rules_of(door_key)))
+    mdp = env.found.mdp
+    states = list(mdp.states or ())
+    for action in (1, 2, 2, 0, 2):
+        before = states.index(env._identify_state(None, None))
+        env.step(action)
+        after = states.index(env._identify_state(None, None))
+        assert mdp.successors[before, action] == after
+
+
+def follow(env: eo.MapWrapper, n_episodes: int, seed: int) -> list[float]:
+    rewards = []
+    for episode in range(n_episodes):
+        env.reset(seed=seed + episode)
+        is_over = False
+        while not is_over:
+            way = env.found.option() if env.rules.motions.is_ready else None
+            action = env.action_space.sample() if way is None else way.act(None)
+            _, reward, terminated, truncated, _ = env.step(action)
+            is_over = terminated or truncated
+        rewards.append(float(reward))
+    return rewards
+
+
+def test_the_way_on_wins_without_an_agent(door_key: eo.OptionsWrapper) -> None:
+    rules = copy.deepcopy(rules_of(door_key))
+    env = eo.MapWrapper(gym.make("minigrid:MiniGrid-DoorKey-6x6-v0"), rules=rules)
+    assert min(follow(env, 10, seed=50)) > 0.9
+
+
+def test_the_way_on_learns_from_nothing() -> None:
+    env = eo.MapWrapper(gym.make("minigrid:MiniGrid-DoorKey-5x5-v0"))
+    env.action_space.seed(0)
+    assert np.mean(np.array(follow(env, 12, seed=0)[-6:]) > 0.8) > 0.8
+
+
+def test_plans_end_at_their_bound_and_count(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(planning, "_MAX_SITUATIONS", 30)
+    env = eo.MapWrapper(Crates(max_steps=100), view_crates, at=(3, 3), reach=2)
+    env.action_space.seed(0)
+    with caplog.at_level(logging.WARNING, logger="eigenoptions"):
+        follow(env, 4, seed=0)
+    assert env.found.option().gave_up > 0
+    assert sum("gave_up" in record.message for record in caplog.records) == 1
+
+
+def test_a_potential_leads_to_what_pays(door_key: eo.OptionsWrapper) -> None:
+    rules = copy.deepcopy(rules_of(door_key))
+    env = eo.MapWrapper(gym.make("minigrid:MiniGrid-DoorKey-6x6-v0"), rules=rules)
+    env.reset(seed=3)
+    with pytest.raises(ValueError, match="pays"):
+        env.found.potential()
+    while not len(env.found.rewarded):
+        env.step(env.found.option().act(None))
+    potential = env.found.potential()
+    values = [potential.evaluate(state) for state in env.found.mdp.states or ()]
+    assert max(values) == 1.0
+    before = potential.evaluate(env._identify_state(None, None))
+    env.step(env.found.option().act(None))
+    assert potential.evaluate(env._identify_state(None, None)) >= before
+    assert potential.evaluate("another layout") == 0.0
+
+
+def test_there_is_no_map_before_motions_are_known() -> None:
+    env = eo.MapWrapper(Crates(), view_crates, at=(3, 3), reach=2)
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match="no map yet"):
+        _ = env.found

@@ -23,6 +23,9 @@ Parts: TypeAlias = list[list[Change]]
 
 # The condition of pairs that need have nothing else in common.
 _ALL = (-1, 0)
+# A belief that nothing happens, or that the episode ends, is tried again after so many
+# episodes for each time that it was confirmed.
+_RETRY_AFTER = 50
 # Contexts are pooled that are at most so many times as far as the nearest.
 _ALIKE = 2.0
 # A context that differs by more from all that were tried is worth a try.
@@ -108,6 +111,10 @@ class Tally:
     n: int = 0
     last: int = 0
 
+    def is_due(self, episode: int) -> bool:
+        """Whether it is time to try again what was believed to be of no use."""
+        return self.n > 0 and episode - self.last >= _RETRY_AFTER * self.n
+
 
 @dataclass
 class Counts:
@@ -136,8 +143,8 @@ class Counts:
     def count(self, action: int, context: Context, parts: Parts, episode: int) -> bool:
         """Count what followed.
 
-        Return whether it is news, or the first time in this episode: what was due to be
-        tried again is not any more.
+        Return whether it is news, or was due to be tried again, which it is not any
+        more.
         """
         prediction = self.predict(action, context)
         is_news = prediction.distance > 0 or contradicts(prediction, parts)
@@ -150,7 +157,7 @@ class Counts:
             tallies[context.features] = tally
         for counter, descriptions in zip(tally.parts, parts, strict=True):
             counter.update(descriptions)
-        is_first = tally.last != episode
+        was_due = tally.is_due(episode)
         tally.n += 1
         tally.last = episode
 
@@ -158,7 +165,7 @@ class Counts:
             self._known.pop((action, context.kind), None)
         if tally.n == 1:
             self._compare(action, context)
-        return is_news or is_first
+        return is_news or was_due
 
     def _compare(self, action: int, context: Context) -> None:
         """Compare a new context with all that differ from it in one feature alone."""

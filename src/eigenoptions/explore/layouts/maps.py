@@ -174,17 +174,22 @@ class LayoutMap:
         moves = motion != STAY and (effect is None or effect.moved)
         moved = move(self.pose, motion)
         expected, other = (moved, self.pose) if moves else (self.pose, moved)
-        # The agent may have slipped: it did what another action does.
-        poses = [expected, other, *(move(self.pose, slip) for slip in motions)]
-        contradictions = [self._count_contradictions(pose) for pose in poses]
-        fewest = min(contradictions)
+        n_expected = self._count_contradictions(expected)
+        n_other = self._count_contradictions(other)
+        if n_expected > _N_CHANGED:
+            # The agent may have slipped: it did what another action does.
+            slips = [move(self.pose, slip) for slip in motions]
+            poses = [expected, other, *slips]
+            contradictions = [self._count_contradictions(pose) for pose in poses]
+            fewest = min(contradictions)
+            if fewest > _IS_LOST * max(len(self._sights), 1):
+                return None, False
+            if n_expected > fewest + _N_CHANGED:
+                return poses[contradictions.index(fewest)], True
 
-        if fewest > _IS_LOST * max(len(self._sights), 1):
-            return None, False
-        if contradictions[0] > fewest + _N_CHANGED:
-            return poses[contradictions.index(fewest)], True
-        is_clear = contradictions[0] < contradictions[1]
-        if is_clear or effect is not None or motion == STAY:
+        # Nothing stops an agent from turning, or from staying.
+        is_certain = effect is not None or motion.turns > 0 or motion == STAY
+        if n_expected < n_other or is_certain:
             return expected, True
         if self._sights != sights_before:
             return expected, False

@@ -40,10 +40,6 @@ from eigenoptions.options.files import read_arrays, write_arrays
 
 logger = logging.getLogger("eigenoptions")
 
-# A belief that nothing happens, or that the episode ends, is tried again after this
-# many episodes for each time that it was confirmed.
-_RETRY_AFTER = 50
-
 # What an episode did at a step, counted per task.
 PAYS = Change("pays")
 ENDS = Change("ends")
@@ -83,6 +79,24 @@ class Effect(NamedTuple):
     cell: Code
     hand: Code
     beyond: Code | None = None
+
+
+class Outlook(NamedTuple):
+    """All that is expected of an action in a scene.
+
+    Parameters
+    ----------
+    effect : Effect or None
+        What it does; None where nothing is known.
+    end : Change
+        `PAYS`, `ENDS` or `GOES_ON`.
+    is_open : bool
+        Whether it was never tried, or is due to be tried again.
+    """
+
+    effect: Effect | None
+    end: Change
+    is_open: bool
 
 
 class Event(NamedTuple):
@@ -365,6 +379,14 @@ class Rules:
             beyond = apply_change(changes[3], beyond, scene.cell)
         return Effect(changes[0] == MOVED, cell, hand, beyond)
 
+    def foresee_all(self, task: Task, action: int, scene: Scene) -> Outlook:
+        """Return all that is expected of an action in a scene."""
+        end = self.predict_end(task, action, scene)
+        is_open = self.is_untried(task, action, scene)
+        if end == ENDS and self.is_due(task, action, scene):
+            is_open = True
+        return Outlook(self.predict(action, scene), end, is_open)
+
     def is_due(self, task: Task, action: int, scene: Scene) -> bool:
         """Whether it is time to try again what was believed to be of no use."""
         tallies = [self.effects.find_tally(action, self.make_context(scene))]
@@ -375,11 +397,7 @@ class Rules:
                 for event, context in self._list_causes(task, action, scene)
             ]
         tried = [tally for tally in tallies if tally is not None]
-        if not tried:
-            return False
-        last = max(tally.last for tally in tried)
-        n_tries = max(tally.n for tally in tried)
-        return self.episode - last >= _RETRY_AFTER * n_tries
+        return bool(tried) and all(tally.is_due(self.episode) for tally in tried)
 
     def forget(self) -> None:
         """Forget effects and ends: a motion was another than thought."""

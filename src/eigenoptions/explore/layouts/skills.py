@@ -17,14 +17,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from eigenoptions._types import IndexArray
-from eigenoptions.envs.families.windows import Code
+from eigenoptions.envs.families.windows import Code, Task
 from eigenoptions.explore.layouts.maps import LayoutMap, Spot
 from eigenoptions.explore.layouts.motions import Pose, move, rotate
 from eigenoptions.explore.layouts.rules import (
     ENDS,
     GOES_ON,
+    PAYS,
     Effect,
     Event,
+    Outlook,
     Rules,
     Scene,
 )
@@ -36,6 +38,10 @@ logger = logging.getLogger("eigenoptions")
 # it where it was never tried; then come events.
 TO_UNKNOWN = 0
 FIRST_TRIAL = 1
+# What is no skill, but found by the same search: a step that pays, and any action that
+# was never tried.
+REWARD = -1
+UNTRIED = -2
 
 NO_ACTION = -1
 
@@ -84,6 +90,7 @@ class Affording:
         self.offsets: dict[Spot, list[int]] = {}
         self.turns: list[int] = []
         self._known: dict[tuple[Spot, Scene], Affordances] = {}
+        self._outlooks: dict[tuple[int, Scene], Outlook] = {}
         self._stamp: tuple[object, ...] = ()
         self._floor = -1
         self._was_told = False
@@ -96,10 +103,20 @@ class Affording:
             return
         self._stamp = stamp
         self._known.clear()
+        self._outlooks.clear()
         self._floor = rules.find_floor()
         self.offsets = rules.list_offsets()
         motions = rules.motions.motions
         self.turns = [a for a, motion in enumerate(motions) if motion.turns]
+
+    def foresee(self, task: Task, action: int, scene: Scene) -> Outlook:
+        """Return all that is expected of an action in a scene, remembered."""
+        key = (action, scene)
+        outlook = self._outlooks.get(key)
+        if outlook is None:
+            outlook = self.rules.foresee_all(task, action, scene)
+            self._outlooks[key] = outlook
+        return outlook
 
     def find(self, layout: LayoutMap, offset: Spot, scene: Scene) -> Affordances:
         """Return what can be done to a cell at an offset from the agent."""
@@ -111,12 +128,17 @@ class Affording:
         return affordances
 
     def _find(self, layout: LayoutMap, offset: Spot, scene: Scene) -> Affordances:
+        rules = self.rules
         enters = NO_ACTION
         skills = []
         for action in self.offsets[offset]:
             number = self._find_skill(layout, action, scene)
             if number is not None and number < self.n_skills:
                 skills.append((number, action))
+            if number == FIRST_TRIAL + action:
+                skills.append((UNTRIED, action))
+            if rules.predict_end(layout.task, action, scene) == PAYS:
+                skills.append((REWARD, action))
             if self._only_steps(layout, action, scene):
                 enters = action
         return Affordances(enters, skills)
@@ -261,6 +283,14 @@ class Search:
             return False
         row, column, heading = pose
         return any((row + r, column + c) in edge for r, c in self._near[heading])
+
+    def list_available(self) -> list[int]:
+        """Return the skills that lead somewhere from here."""
+        return [
+            skill
+            for skill, (pose, action) in self.ends.items()
+            if skill >= 0 and (action != NO_ACTION or self._back[pose] is not None)
+        ]
 
     def find_path(self, skill: int) -> list[Step]:
         """Return the steps to the nearest end of a skill; empty: not available."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import gymnasium as gym
@@ -15,8 +15,10 @@ from eigenoptions._validation import check_int
 from eigenoptions.envs.families import find_family
 from eigenoptions.envs.families.windows import Code, Surroundings, Task, View
 from eigenoptions.envs.sources import count_actions, env_name, reset_env, step_env
+from eigenoptions.explore.layouts.found import LayoutFound, WayOn
 from eigenoptions.explore.layouts.maps import LayoutMap
 from eigenoptions.explore.layouts.motions import Pose
+from eigenoptions.explore.layouts.planning import Plan, PlanSearch
 from eigenoptions.explore.layouts.rules import Rules
 from eigenoptions.explore.layouts.skills import (
     TO_UNKNOWN,
@@ -30,6 +32,8 @@ from eigenoptions.explore.layouts.skills import (
 )
 from eigenoptions.explore.layouts.windows import Seen, read_view
 
+# Before `skills` is called, events get any number.
+_ANY_NUMBER = 1_000_000
 # Values of one channel that an observation tells apart, in the order they were met.
 _N_VALUES = 16
 
@@ -132,12 +136,14 @@ class MapWrapper(gym.Wrapper[Any, Any, Any, Any], SkillSource, RecordConstructor
         self._layout: LayoutMap | None = None
         self._seen: Seen | None = None
         self._task = Task()
-        self._affording = Affording(rules, count_fixed(n_actions))
+        # Numbers of events need no room until skills are asked for.
+        self._affording = Affording(rules, _ANY_NUMBER)
         self._search: Search | None = None
         self._walk: Walk | None = None
         self._available: Float32Array = np.zeros(0, dtype=np.float32)
         self._near: list[tuple[int, int]] = []
         self._rng = np.random.default_rng()
+        self._way = WayOn(self, env_name(env))
         self._set_space()
 
     def _set_space(self) -> None:
@@ -268,6 +274,46 @@ class MapWrapper(gym.Wrapper[Any, Any, Any, Any], SkillSource, RecordConstructor
                 rows[channel, known.index(value)] = 1.0
         return rows.ravel()
 
+    # What is known of this episode.
+
+    @property
+    def found(self) -> LayoutFound:
+        """The part of this episode's layout that is known: see `LayoutFound`."""
+        if self._layout is None:
+            raise ValueError(
+                f"{env_name(self.env)} has no map yet: reset it, and act until it is "
+                "known how actions move the agent (some 300 random steps)"
+            )
+        return LayoutFound(
+            self._layout,
+            env_name(self.env),
+            self.rules.episode,
+            self._identify_state,
+            self._way,
+        )
+
+    def _identify_state(self, env: Any, obs: Any) -> Hashable:
+        """Return the present state: the episode and the pose."""
+        return (self.rules.episode, *(self._find_pose() or ()))
+
+    def find_plan(self) -> Plan:
+        """Return a plan from here to what pays, else to the unknown."""
+        walks = self._find_search()
+        if self._layout is None or walks is None:
+            return Plan([], pays=False, gave_up=False)
+        return PlanSearch(self._layout, self._affording, self._near).find(walks)
+
+    def read_progress(self) -> tuple[Pose | None, object]:
+        """Return the pose, and what changes with all that is seen and learned."""
+        if self._layout is None:
+            return None, None
+        seen = (id(self._layout), self._layout.version, self.rules.version)
+        return self._layout.pose, seen
+
+    def draw_action(self) -> int:
+        """Return a random action."""
+        return int(self._rng.integers(self.rules.n_actions))
+
     # What the skills ask for.
 
     def _find_search(self) -> Search | None:
@@ -281,8 +327,7 @@ class MapWrapper(gym.Wrapper[Any, Any, Any, Any], SkillSource, RecordConstructor
         search = self._find_search()
         if search is None:
             return [TO_UNKNOWN]
-        available = [skill for skill in search.ends if search.find_path(skill)]
-        return available or [TO_UNKNOWN]
+        return search.list_available() or [TO_UNKNOWN]
 
     def find_path(self, skill: int) -> list[Step]:
         """Return the steps of a skill from here; empty: it is not available.
@@ -296,8 +341,7 @@ class MapWrapper(gym.Wrapper[Any, Any, Any, Any], SkillSource, RecordConstructor
             if steps or skill != TO_UNKNOWN:
                 return steps
         if skill == TO_UNKNOWN and self._list_available() == [TO_UNKNOWN]:
-            action = int(self._rng.integers(self.rules.n_actions))
-            return [Step(action, Pose(0, 0, 0))]
+            return [Step(self.draw_action(), Pose(0, 0, 0))]
         return []
 
     def begin_walk(self, skill: int) -> Walk:

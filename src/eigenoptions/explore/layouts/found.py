@@ -1,0 +1,241 @@
+"""What is known of the layout of this episode: a table of poses, and the way on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Hashable
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.sparse.csgraph import dijkstra
+
+from eigenoptions._types import FloatArray, IndexArray
+from eigenoptions.envs.families import Key
+from eigenoptions.envs.shaping import KeyPotential
+from eigenoptions.explore.layouts.maps import LayoutMap
+from eigenoptions.explore.layouts.motions import Pose, move
+from eigenoptions.explore.layouts.planning import Plan
+from eigenoptions.explore.layouts.rules import PAYS
+from eigenoptions.explore.layouts.skills import Step
+from eigenoptions.mdp import MDP
+from eigenoptions.mdp.chains import uniform_walk
+from eigenoptions.mdp.recognition import Recognition
+
+logger = logging.getLogger("eigenoptions")
+
+
+_LEGEND = "one map per heading of the agent (right, down, left, up)"
+
+
+class LayoutFound:
+    """The part of this episode's layout that is known: ``env.found`` of `MapWrapper`.
+
+    It is a picture of the present moment; the next one is ``env.found`` again.
+    ``discover(found)`` finds options of it, which end with the episode.
+
+    Parameters
+    ----------
+    layout : LayoutMap
+        The map so far.
+    name : str
+        That of the environment.
+    episode : int
+        Number of the episode, which is part of each state: poses of two layouts have
+        nothing in common.
+    key : callable
+        ``key(env, obs)`` returns the present state of the wrapper.
+    way : WayOn
+        What `option` returns.
+    """
+
+    def __init__(
+        self, layout: LayoutMap, name: str, episode: int, key: Key, way: WayOn
+    ) -> None:
+        self._layout = layout
+        self._name = name
+        self._episode = episode
+        self.key = key
+        self._way = way
+        # The map goes on: what is known now is computed now.
+        self.mdp, self.rewarded = self._make_table()
+
+    def _make_table(self) -> tuple[MDP, IndexArray]:
+        """Return the table of poses, and those from which a step pays by the rules."""
+        layout = self._layout
+        rules = layout.rules
+        motions = rules.motions.motions
+        numbers = {layout.pose: 0}
+        poses = [layout.pose]
+        rows = []
+        rewarded = []
+        # The list grows while it is read.
+        for pose in poses:
+            row = []
+            for action, motion in enumerate(motions):
+                after = pose
+                scene = layout.look_at(pose, rules.find_offset(action))
+                if motion.turns:
+                    after = move(pose, motion)
+                elif scene is not None:
+                    effect = rules.predict(action, scene)
+                    if effect is not None and effect.moved:
+                        after = move(pose, motion)
+                    if rules.predict_end(layout.task, action, scene) == PAYS:
+                        rewarded.append(numbers[pose])
+                if after not in numbers:
+                    numbers[after] = len(numbers)
+                    poses.append(after)
+                row.append(numbers[after])
+            rows.append(row)
+
+        coords, headings = _place_poses(poses, rules.motions.turns)
+        mdp = MDP.from_successors(
+            np.array(rows),
+            coords=coords,
+            headings=headings,
+            legend=_LEGEND if rules.motions.turns else "",
+            start=0,
+            name=self._name,
+            states=[(self._episode, *pose) for pose in poses],
+            recognition=Recognition(self.key, is_partial=True),
+            is_estimated=True,
+        )
+        return mdp, np.unique(np.array(rewarded, dtype=np.intp))
+
+    def option(self) -> WayOn:
+        """Return the way to what pays by the rules, else to the unknown.
+
+        It acts in this and all further layouts of the wrapper: give it to
+        `OptionsWrapper`, or follow it with ``option.act(obs)``.
+        """
+        return self._way
+
+    def potential(self) -> LayoutPotential:
+        """Return minus the distance to what pays, for `ShapedReward`, in this episode.
+
+        It is scaled to 0 (farthest, or no known way) to 1 (a step from the reward).
+        """
+        if not len(self.rewarded):
+            raise ValueError(
+                f"nothing that pays is known within reach in {self._name}: go on, or "
+                "learn what pays first (eo.draw_until_won)"
+            )
+        return LayoutPotential(self)
+
+    @cached_property
+    def distances(self) -> FloatArray:
+        """``(S,)`` fewest steps to where a step pays; inf where no known way leads."""
+        moves = uniform_walk(self.mdp)
+        steps = dijkstra(moves.T, indices=self.rewarded, unweighted=True, min_only=True)
+        return np.asarray(steps, dtype=np.float64)
+
+    def __repr__(self) -> str:
+        cells = len(self._layout.cells)
+        return (
+            f"LayoutFound({self._name}: {cells:,} cells seen, {self.mdp.n_states:,} "
+            f"poses within reach, {len(self.rewarded)} of them before a reward)"
+        )
+
+
+class LayoutPotential(KeyPotential):
+    """A number for each pose that was within reach, for `ShapedReward`."""
+
+    def __init__(self, found: LayoutFound) -> None:
+        self._by = found.key
+        distances = found.distances
+        is_known = np.isfinite(distances)
+        farthest = max(float(distances[is_known].max()), 1.0)
+        values = np.where(is_known, 1.0 - distances / farthest, 0.0)
+        states = found.mdp.states or ()
+        self._values = dict(zip(states, values.tolist(), strict=True))
+
+    @property
+    def by(self) -> str | Key:
+        """How states are recognised."""
+        return self._by
+
+    def evaluate(self, key: Hashable) -> float:
+        """Return the potential of a pose; 0 where it was not within reach."""
+        return float(self._values.get(key, 0.0))
+
+
+class PlanSource(Protocol):
+    """What the way on asks of `MapWrapper`."""
+
+    def find_plan(self) -> Plan:
+        """Return a plan from here."""
+
+    def read_progress(self) -> tuple[Pose | None, object]:
+        """Return the pose, and what changes with all that is seen and learned."""
+
+    def draw_action(self) -> int:
+        """Return a random action."""
+
+
+class WayOn:
+    """The way to what pays by the rules; else to the unknown, or to what is untried.
+
+    It plans anew when something new is seen. ``gave_up`` counts searches that ended at
+    their bound.
+    """
+
+    label = "to what pays, else to the unknown"
+
+    def __init__(self, source: PlanSource, name: str) -> None:
+        self._source = source
+        self._name = name
+        self._steps: list[Step] = []
+        self._expected: Pose | None = None
+        self._seen: object = None
+        self._is_costly = False
+        self.gave_up = 0
+
+    def act(self, obs: Any) -> int:
+        """Return the next action."""
+        pose, seen = self._source.read_progress()
+        # A search that gave up takes long: its steps are taken before the next one.
+        is_news = seen != self._seen and not self._is_costly
+        if is_news or pose != self._expected:
+            self._steps = []
+        if not self._steps:
+            self._steps = self._plan()
+        step = self._steps.pop(0)
+        self._seen = seen
+        self._expected = step.pose
+        return step.action
+
+    def _plan(self) -> list[Step]:
+        plan = self._source.find_plan()
+        self._is_costly = plan.gave_up
+        if plan.gave_up:
+            self._count_giving_up()
+        if plan.steps:
+            return plan.steps
+        # Nothing is left to go to: something may have moved meanwhile.
+        return [Step(self._source.draw_action(), Pose(0, 0, 0))]
+
+    def _count_giving_up(self) -> None:
+        self.gave_up += 1
+        if self.gave_up == 1:
+            logger.warning(
+                "%s: a plan was given up at its bound, and the best target so far is "
+                "taken; option.gave_up counts how often",
+                self._name,
+            )
+
+
+def _place_poses(
+    poses: list[Pose], turns: bool
+) -> tuple[IndexArray, IndexArray | None]:
+    """Return where a picture shows poses, one map per heading, and their headings."""
+    rows, columns, headings = np.array(poses, dtype=np.intp).T
+    rows = rows - rows.min()
+    columns = columns - columns.min()
+    if not turns:
+        return np.stack([rows, columns], axis=1), None
+    # MDP.headings count from the right; poses from ahead, which a picture has above.
+    headings = (headings + 3) % 4
+    rows = rows + (rows.max() + 2) * (headings // 2)
+    columns = columns + (columns.max() + 2) * (headings % 2)
+    return np.stack([rows, columns], axis=1), headings
