@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from eigenoptions.discovery.request import Request
 from eigenoptions.discovery.sources import ReadSource
-from eigenoptions.discovery.tables import Request
 from eigenoptions.explore.layouts.found import LayoutFound
 
 
