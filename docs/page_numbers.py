@@ -244,9 +244,12 @@ STATEMENTS: list[tuple[str, str, Callable[[], Sequence[str]]]] = [
     ),
     (
         "README.md",
-        "from a tenth of the published number of steps, recorded anew, without "
-        "training ([how](docs/planner.md)) | | {}% |",
-        lambda: [read_ogbench("giant", "stitch")[0].removesuffix(".0")],
+        "teleport-navigate ([published methods](docs/planner-results.md)) | | {}%, "
+        "{}% |",
+        lambda: [
+            read_ogbench("giant", "stitch")[0].removesuffix(".0"),
+            *read_ogbench("teleport", "navigate"),
+        ],
     ),
     (
         "docs/faq.md",
@@ -311,14 +314,6 @@ STATEMENTS: list[tuple[str, str, Callable[[], Sequence[str]]]] = [
 ]
 
 
-def read_first_visits(task: str, *ways: str) -> list[str]:
-    """Mean steps until a state is seen, of tabular agents, as stored."""
-    rows = pd.read_csv(ROOT / "studies" / "arena" / "tabular.csv")
-    rows = rows[rows.task == task]
-    means = [rows[rows.way == way].mean_goal.mean() for way in ways]
-    return [f"{mean:,.0f}" for mean in means]
-
-
 def count_learned(agent: str, *ways: str) -> list[str]:
     """Goals that a deep agent learned, and runs, as stored."""
     rows = pd.read_csv(ROOT / "studies" / "arena" / "deep.csv")
@@ -330,16 +325,21 @@ def count_learned(agent: str, *ways: str) -> list[str]:
     return numbers
 
 
-def compare_with_counts() -> list[str]:
-    """First visits of explore relative to a count bonus, as stored."""
+def compare_first_visits(has_interval: bool = True) -> list[str]:
+    """First visits of explore relative to a count bonus and to R-max, as stored.
+
+    Geometric means over the twenty tasks of the arena, with intervals over tasks.
+    """
     sys.path.insert(0, str(ROOT))
     page = import_module("studies.arena.tabular_page")
     runs = page.read("tabular")
-    ratios = []
-    for tasks in page.SUITES.values():
-        ratio, _ = page.measure_ratio(runs, tasks, "count bonus")
-        ratios.append(f"{ratio.value:.2f}")
-    return ratios
+    numbers = []
+    for baseline in ("strong count bonus", "R-max"):
+        ratio = page.bootstrap_tasks(page.measure_ratios(runs, baseline))
+        numbers.append(f"{ratio.value:.2f}")
+        if has_interval:
+            numbers += [f"{ratio.low:.2f}", f"{ratio.high:.2f}"]
+    return numbers
 
 
 def count_followed() -> list[str]:
@@ -603,8 +603,9 @@ STATEMENTS += [
     ),
     (
         "docs/article.md",
-        "the average state is seen after {} steps instead of {} with a count bonus.",
-        partial(read_first_visits, "FourRooms", "explore", "count bonus"),
+        "the average state is seen after {} of the steps of a count bonus, and {} of "
+        "those of R-max",
+        partial(compare_first_visits, has_interval=False),
     ),
     (
         "docs/article.md",
@@ -614,32 +615,45 @@ STATEMENTS += [
     ),
     (
         "README.md",
-        "Q-learning with a count bonus and `explore` ([twenty tasks](docs/arena.md)) "
-        "| {} | {} |",
-        partial(read_first_visits, "FourRooms", "count bonus", "explore"),
+        "against the better of two count bonuses | 1 | {} ({} to {}) |",
+        lambda: compare_first_visits()[:3],
     ),
     (
         "README.md",
-        "(eight tasks, 20 seeds): plain, or after `explore` with the path to the "
+        "| the same against R-max, which plans, too | 1 | {} ({} to {}) |",
+        lambda: compare_first_visits()[3:],
+    ),
+    (
+        "README.md",
+        "`studies/arena/deep_dqn.py`): plain, or after `explore` with the path to the "
         "reward as an option | {} of {} | {} of {} |",
         partial(count_learned, "PyTorch DQN", "plain", "explore, way"),
     ),
     (
         "README.md",
-        "the same with PPO: plain, or cloned from what `explore` found "
-        "| {} of {} | {} of {} |",
-        partial(count_learned, "SB3 PPO", "plain", "explore, cloning"),
+        "the same, DQN of Stable-Baselines3 | {} of {} | {} of {} |",
+        partial(count_learned, "SB3 DQN", "plain", "explore, way"),
     ),
     (
         "README.md",
-        "which follows the path that `explore` found, reaches {} of the {} goals",
-        partial(count_learned, "no agent", "followed"),
+        "the same, PPO of Stable-Baselines3: with a count bonus, or cloned from what "
+        "`explore` found | {} of {} | {} of {} |",
+        partial(count_learned, "SB3 PPO", "counts", "explore, cloning"),
+    ),
+    (
+        "README.md",
+        "follows the path that `explore` found, reaches {} of the {} goals; breadth-"
+        "first search in a dict, 25 lines of your own, reaches {} of {}",
+        lambda: (
+            count_learned("no agent", "followed")
+            + count_learned("no agent", "own search, followed")
+        ),
     ),
     (
         "docs/explore.md",
-        "Steps until the average state is seen, relative to a Q-learner with a count "
-        "bonus: {} on ten tasks, and {} on ten fresh ones",
-        compare_with_counts,
+        "relative to the better of two count bonuses: {} ({} to {}); relative to R-max "
+        "{} ({} to {})",
+        compare_first_visits,
     ),
 ]
 

@@ -40,14 +40,23 @@ KINDS = ("navigate", "stitch")
 # Mazes on which greedy descent is tried, with these potentials.
 DESCENTS = {"giant": tuple(COMPARED), "teleport": ("log-z",)}
 
-# Success in percent: Table 3 of SAW for stitch; QRL on giant-navigate and ALPS as
-# reported for ALPS (2602.05031).
+# Success in percent: OGBench's own table for navigate, Table 3 of SAW for stitch; ALPS,
+# and QRL on giant-navigate, as reported for ALPS (2602.05031). With a star: under a
+# changed protocol.
 PUBLISHED = {
-    "medium-stitch": {"GCIVL": 70, "QRL": 80, "HIQL": 74},
-    "large-stitch": {"GCIVL": 12, "QRL": 84, "HIQL": 13, "ALPS": 96},
-    "giant-stitch": {"GCIVL": 0, "QRL": 50, "HIQL": 0, "ALPS": 98},
-    "giant-navigate": {"QRL": 68, "ALPS": 67},
-    "teleport-stitch": {"ALPS": 13},
+    "medium-navigate": {"QRL": "82", "HIQL": "79", "MCTD*": "100"},
+    "large-navigate": {"QRL": "86", "HIQL": "58", "MCTD*": "98"},
+    "giant-navigate": {"QRL": "68", "ALPS": "67", "TTGS": "92", "MCTD*": "100"},
+    "medium-stitch": {"QRL": "80", "HIQL": "74", "CompDiffuser*": "100"},
+    "large-stitch": {"QRL": "84", "HIQL": "13", "ALPS": "96", "CompDiffuser*": "100"},
+    "giant-stitch": {
+        "QRL": "50",
+        "HIQL": "0",
+        "ALPS": "98",
+        "TTGS": "98",
+        "CompDiffuser*": "68",
+    },
+    "teleport-stitch": {"ALPS": "13"},
 }
 
 
@@ -410,7 +419,9 @@ def tabulate_success(results: pd.DataFrame) -> str:
     """Success of the planner beside published numbers, as Markdown."""
     rows = []
     solved = results[results.policy == "solved"]
-    for key, runs in solved.groupby(["maze", "kind", "steps"], sort=False):
+    keys = ["maze", "kind", "steps"]
+    shortest = results[results.potential == "shortest"].groupby(keys).success.mean()
+    for key, runs in solved.groupby(keys, sort=False):
         maze, kind, steps = key
         published = PUBLISHED.get(f"{maze}-{kind}", {})
         name = f"{maze}-{kind}"
@@ -420,11 +431,13 @@ def tabulate_success(results: pd.DataFrame) -> str:
             [
                 name,
                 describe_success(runs.success),
+                f"{shortest[key]:.0f}" if key in shortest else "",
                 ", ".join(f"{method} {value}" for method, value in published.items()),
                 str(len(runs)),
             ]
         )
-    return make_table(["data set", "`Planner`", "published", "data sets"], rows)
+    head = ["data set", "`Planner`", "shortest paths", "published", "data sets"]
+    return make_table(head, rows)
 
 
 def tabulate_descents(results: pd.DataFrame) -> str:

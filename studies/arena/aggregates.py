@@ -8,7 +8,7 @@ each task.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -109,60 +109,36 @@ def bootstrap(
     return Aggregate(statistic(table), float(low), float(high))
 
 
-def bootstrap_ratio(
-    scores: Sequence[ArrayLike],
-    baseline: Sequence[ArrayLike],
+def bootstrap_tasks(
+    ratios: ArrayLike,
     *,
     n_resamples: int = 2000,
     confidence: float = 0.95,
     rng: int = 0,
 ) -> Aggregate:
-    """Return the ratio of two geometric means over tasks, with a bootstrap interval.
+    """Return the geometric mean of one ratio per task, with an interval over tasks.
+
+    The tasks are drawn anew, not the runs: what another choice of tasks would give.
 
     Parameters
     ----------
-    scores, baseline : sequence of array_like
-        For each task the positive scores of its runs, of which there may be different
-        numbers. The runs of both are drawn independently.
+    ratios : array_like of shape (tasks,)
+        Positive ratios.
     n_resamples, confidence, rng
         As in `bootstrap`.
 
     Examples
     --------
-    >>> bootstrap_ratio([[1.0], [2.0]], [[2.0, 2.0], [4.0]], n_resamples=10)
+    >>> bootstrap_tasks([0.5, 0.5], n_resamples=10)
     Aggregate(value=0.5, low=0.5, high=0.5)
     """
-    if len(scores) != len(baseline):
-        raise ValueError(
-            f"scores have {len(scores)} tasks and the baseline {len(baseline)}: give "
-            "both on the same tasks"
-        )
+    logs = np.log(np.asarray(ratios, dtype=np.float64))
     generator = np.random.default_rng(rng)
-    logs = np.zeros(n_resamples)
-    value = 0.0
-    for runs, others in zip(scores, baseline, strict=True):
-        ours = np.asarray(runs, dtype=np.float64)
-        theirs = np.asarray(others, dtype=np.float64)
-        value += np.log(ours.mean()) - np.log(theirs.mean())
-        logs += np.log(_draw_means(ours, n_resamples, generator))
-        logs -= np.log(_draw_means(theirs, n_resamples, generator))
-
+    drawn = generator.integers(len(logs), size=(n_resamples, len(logs)))
     tail = 100.0 * (1.0 - confidence) / 2.0
-    n_tasks = len(scores)
-    low, high = np.percentile(np.exp(logs / n_tasks), [tail, 100.0 - tail])
-    ratio = np.exp(value / n_tasks)
-    return Aggregate(
-        float(ratio.round(12)), float(low.round(12)), float(high.round(12))
-    )
-
-
-def _draw_means(
-    runs: FloatArray, n_resamples: int, rng: np.random.Generator
-) -> FloatArray:
-    """Return ``(n_resamples,)`` means of runs that are drawn with replacement."""
-    drawn = rng.integers(len(runs), size=(n_resamples, len(runs)))
-    means: FloatArray = runs[drawn].mean(axis=1)
-    return means
+    low, high = np.percentile(logs[drawn].mean(axis=1), [tail, 100.0 - tail])
+    numbers = np.exp([logs.mean(), low, high]).round(12).tolist()
+    return Aggregate(*numbers)
 
 
 def _draw_runs(scores: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from eigenoptions._types import FloatArray
 from reproduction.markdown import make_table
 from studies.arena.aggregates import Aggregate, bootstrap
-from studies.arena.deep_tasks import TEST_TASKS
+from studies.arena.deep_tasks import TEST_SEEDS, TEST_TASKS, VIEW_TASKS
 from studies.arena.deep_ways import NO_AGENT, SB3_DQN, SB3_PPO, TORCH_DQN, WAYS
 
 STORED = Path(__file__).with_name("deep.csv")
@@ -115,12 +115,38 @@ def _show_ways(runs: pd.DataFrame) -> str:
         cells = []
         for agent in agents:
             scores = collect_scores(runs, agent, name, "learned")
-            count = "" if scores is None else f"{int(scores.sum())}"
+            count = "" if scores is None else _count(scores)
             is_recommended = RECOMMENDED.get(agent) == name
             cells.append(f"**{count}**" if is_recommended else count)
+        if not any(cells):
+            continue
         label = name if way.knows == "nothing" else f"*{name}*"
         rows.append([label, way.about, *cells])
     return make_table(["way", "what it is", *agents], rows)
+
+
+def _count(scores: FloatArray) -> str:
+    """Return how many goals were learned, and of how many if not all seeds ran."""
+    n_learned = int(scores.sum())
+    if len(scores) == len(TEST_SEEDS):
+        return f"{n_learned}"
+    return f"{n_learned} of {scores.size}"
+
+
+def _show_numbers(runs: pd.DataFrame) -> str:
+    """Goals learned from views, and from the number of the state instead."""
+    views = runs[runs.task.isin(VIEW_TASKS)]
+    rows = []
+    for agent in (TORCH_DQN, SB3_DQN):
+        for way in ("plain", "explore"):
+            cells = []
+            for name in (way, f"{way}, numbers"):
+                chosen = views[(views.agent == agent) & (views.way == name)]
+                n_learned = int(chosen.learned.sum())
+                cells.append(f"{n_learned} of {len(chosen)}" if len(chosen) else "")
+            if cells[1]:
+                rows.append([f"{agent}, {way}", *cells])
+    return make_table(["agent, way", "view", "number of the pose"], rows)
 
 
 def measure(runs: pd.DataFrame, agent: str, way: str, column: str) -> Aggregate | None:

@@ -31,7 +31,7 @@ WAYS = {
     "epsilon-z": Column("the same, random actions last n steps (epsilon-z-greedy)"),
     "count bonus": Column("Q-learning with a reward of 0.0001 / sqrt(n) per visit"),
     "strong count bonus": Column("the best of 288 forms of it"),
-    "R-max": Column("plans to the nearest action that was tried less than twice"),
+    "R-max": Column("plans to the nearest untried action (random outcomes: two tries)"),
     "explore": Column("the option to the unknown, `eo.explore`"),
     "Exploring": Column("epsilon-greedy Q-learning in `eo.Exploring(env)`"),
     "found options": Column("explore, then Q-learning with `discover(found)`"),

@@ -10,7 +10,7 @@ from scipy.stats import trim_mean
 from studies.arena.aggregates import (
     Aggregate,
     bootstrap,
-    bootstrap_ratio,
+    bootstrap_tasks,
     geometric_mean,
     interquartile_mean,
 )
@@ -55,12 +55,15 @@ def test_interval_covers_the_mean_about_as_often_as_it_says() -> None:
     assert 85 <= n_covered <= 100
 
 
-def test_ratio_of_geometric_means() -> None:
-    rng = np.random.default_rng(3)
-    baseline = rng.uniform(1.0, 2.0, size=(10, 3))
-    ratio = bootstrap_ratio(0.25 * baseline.T, baseline.T, n_resamples=200)
-    assert_allclose(ratio.value, 0.25)
-    assert ratio.low < 0.25 < ratio.high
+def test_interval_over_tasks_is_that_of_the_geometric_mean() -> None:
+    ratios = np.random.default_rng(3).uniform(0.1, 0.7, size=20)
+    ratio = bootstrap_tasks(ratios)
+    assert_allclose(ratio.value, geometric_mean(ratios[None]))
+    assert ratio.low < ratio.value < ratio.high
+    # As wide as the central limit theorem says.
+    logs = np.log(ratios)
+    width = 2 * 1.96 * logs.std() / np.sqrt(20)
+    assert_allclose(np.log(ratio.high / ratio.low), width, rtol=0.1)
     assert ratio.is_apart_from(Aggregate(1.0, 0.9, 1.1))
     assert not ratio.is_apart_from(ratio)
 
@@ -72,8 +75,3 @@ def test_ratio_of_geometric_means() -> None:
 def test_bad_scores_are_refused(scores: object, word: str) -> None:
     with pytest.raises(ValueError, match=word):
         bootstrap(scores)  # type: ignore[arg-type]
-
-
-def test_ratio_needs_the_same_tasks() -> None:
-    with pytest.raises(ValueError, match="same tasks"):
-        bootstrap_ratio([[1.0], [2.0]], [[1.0]])
