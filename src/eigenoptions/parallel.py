@@ -230,6 +230,10 @@ def _run_on_ray(
       that the node might not have;
     * jobs and results travel as bytes that we pickle ourselves;
     * shared arguments travel in a list, in which Ray leaves the reference alone.
+
+    ``ray.util.joblib`` would be shorter, but its workers are actors of no CPU: what a
+    killed one ran is not repeated and not named, BLAS takes all threads, and it changes
+    the base class of joblib's pool for the whole process.
     """
     import ray
 

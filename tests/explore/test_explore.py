@@ -24,8 +24,9 @@ from eigenoptions.envs.poses import PoseTracker
 from eigenoptions.explore import Explorer
 from eigenoptions.explore.experience import Experience
 from eigenoptions.explore.growing import GrowingArray
-from eigenoptions.explore.unknown import GrowingTable, make_unknown_mdp
+from eigenoptions.explore.unknown import GrowingTable
 from eigenoptions.mdp import MDP
+from tests.unknown import make_unknown_mdp
 
 CORRIDOR = eo.maze("S.........G")
 FOUR_ROOMS = eo.maze("four-rooms")

@@ -173,25 +173,31 @@ class _SearchedEnv:
         )
 
 
+# Random steps that show whether outcomes differ, and the longest walk of them.
+_N_STEPS = 1000
+_MAX_WALK = 250
+
+# States after which progress is reported.
+_REPORT_EVERY = 64
+
+
 def _walk_randomly(
     searched: _SearchedEnv,
     start: Any,
     first_key: Hashable,
     n_actions: int,
-    n_steps: int = 1000,
-    max_walk: int = 250,
 ) -> _Outcomes:
     """Record what comes of random actions; raise ValueError where outcomes differ.
 
-    The walk begins again at the start every `max_walk` steps and where an episode ends,
+    The walk begins again at the start every 250 steps and where an episode ends,
     each time with other random numbers of the environment.
     """
     rng = np.random.default_rng(0)
     outcomes: _Outcomes = {}
     key: Hashable = None
     begins = True
-    for step in range(n_steps):
-        if begins or step % max_walk == 0:
+    for step in range(_N_STEPS):
+        if begins or step % _MAX_WALK == 0:
             env = searched.restore(start)
             env.unwrapped.np_random = np.random.default_rng(step)
             key = first_key
@@ -230,7 +236,6 @@ def _expand_states(
     *,
     max_states: int,
     progress: Progress | None,
-    report_every: int = 64,
 ) -> _Found:
     """Try every action in every state, in the order in which states are found.
 
@@ -263,7 +268,7 @@ def _expand_states(
             found.successors[state] = successors
         n_expanded = len(found.successors)
         is_last = found.exceeds_limit or not queue
-        if progress is not None and (is_last or n_expanded % report_every == 0):
+        if progress is not None and (is_last or n_expanded % _REPORT_EVERY == 0):
             progress(n_expanded, len(found.numbers))
     return found
 

@@ -404,6 +404,11 @@ class Experience:
         return rebuilt
 
 
+# Under a key of the user, steps without a try after which every second action is
+# random: what the key does not tell may keep the agent where it is.
+_PATIENCE = 10
+
+
 class Walker:
     """One agent in an experience: where it is, and where it goes next.
 
@@ -500,22 +505,11 @@ class Walker:
             return None
         return self._path.actions[0]
 
-    def _choose_by_counts(
-        self, promise: PromiseFunction | None, patience: int = 10
-    ) -> int | None:
-        """Return the next action where outcomes are random.
-
-        Parameters
-        ----------
-        promise : callable or None
-            As in `GrowingTable.choose_action`.
-        patience : int, default=10
-            Under a key of the user, steps without a try after which every second action
-            is random: what the key does not tell may keep the agent where it is.
-        """
+    def _choose_by_counts(self, promise: PromiseFunction | None) -> int | None:
+        """Return the next action where outcomes are random."""
         experience = self.experience
         table = experience.table
-        is_stuck = experience.about.has_chosen_key and self._n_idle >= patience
+        is_stuck = experience.about.has_chosen_key and self._n_idle >= _PATIENCE
         if is_stuck and self.rng.random() < 0.5:
             return int(self.rng.integers(table.n_actions))
         action = table.choose_action(self.state, self.rng, promise)

@@ -49,6 +49,10 @@ def explore_source(source: Any, request: Request) -> ReadSource:
     return read_found(found, request)
 
 
+# Steps after which it is asked whether all is known.
+_CHECK_EVERY = 100
+
+
 def explore_key(
     env: Explorable,
     key: str | Key | None,
@@ -57,7 +61,6 @@ def explore_key(
     rng: Randomness | None,
     steps: int,
     progress: Progress | None = None,
-    check_every: int = 100,
 ) -> Found:
     """Explore an environment until all states of a key are known, or steps are over.
 
@@ -73,8 +76,6 @@ def explore_key(
         Most steps.
     progress : callable, default=None
         Called as ``progress(done, steps)``.
-    check_every : int, default=100
-        Steps after which it is asked whether all is known.
     """
     steps = check_int("steps", steps)
     explorer = Explorer(env, key=key, seed=seed, rng=rng)
@@ -83,7 +84,7 @@ def explore_key(
             explorer.step()
             if progress is not None:
                 progress(step, steps)
-            if step % check_every == 0 and explorer.is_known:
+            if step % _CHECK_EVERY == 0 and explorer.is_known:
                 break
 
     found = explorer.found

@@ -30,6 +30,11 @@ from eigenoptions.explore.walkers import Walkers
 logger = logging.getLogger("eigenoptions")
 
 
+# Steps that follow several samples, and none that follows a single one, after which it
+# is sure that the samples are for several environments.
+_MAX_SEVERAL = 5
+
+
 class Exploring(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """An environment whose ``action_space.sample()`` is the next action to the unknown.
 
@@ -138,22 +143,15 @@ class Exploring(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         with self._walkers.changing() as (walker,):
             return walker.choose() if walker.is_in_episode else None
 
-    def _check_use_of_samples(self, max_several: int = 5) -> None:
-        """Warn of an agent that never samples; refuse several that share one space.
-
-        Parameters
-        ----------
-        max_several : int, default=5
-            Steps that follow several samples, and none that follows a single one, after
-            which it is sure that the samples are for several environments.
-        """
+    def _check_use_of_samples(self) -> None:
+        """Warn of an agent that never samples; refuse several that share one space."""
         name = env_name(self.env)
         n_new = self._space.n_samples - self._n_samples
         self._n_samples = self._space.n_samples
         self._n_steps_after_one += n_new == 1
         self._n_steps_after_several += n_new > 1
 
-        is_shared = self._n_steps_after_several == max_several
+        is_shared = self._n_steps_after_several == _MAX_SEVERAL
         if is_shared and self._n_steps_after_one == 0:
             raise ValueError(
                 f"action_space.sample() of {name} is called {n_new} times for each "

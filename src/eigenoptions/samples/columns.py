@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
 from eigenoptions._text import count_noun, printable
 from eigenoptions._types import BoolArray, FloatArray, IndexArray, Progress
-from eigenoptions._validation import check_float, check_int, suggest_name
+from eigenoptions._validation import check_int, suggest_name
 from eigenoptions.samples.changes import measure_step
 from eigenoptions.samples.drift import find_drift, pair_angles
 from eigenoptions.samples.influence import find_exogenous
@@ -273,14 +273,31 @@ class ColumnReport:
         )
 
 
+# A column drifts if it rises (or falls) steadily in this share of the trajectories:
+# the means of their parts form a monotone sequence.
+_MONOTONE = 0.9
+
+# It drifts, too, if this share of its changes are upwards (or downwards), like those of
+# a battery that is charged now and then.
+_ONE_SIGN = 0.95
+
+# With fewer steps no column is called exogenous: they could not show it. Nor is one
+# that changed less often, since it may depend on an action that was rare.
+_MIN_STEPS = 1_000
+_MIN_CHANGES = 20
+
+# Rows in a run of those that are looked at: enough to show a trend.
+_RUN = 500
+
+# Bins of a column, by which its share of a function is estimated.
+_N_BINS = 16
+
+
 @shows_progress
 def check_columns(
     data: Any,
     columns: ColumnChoice = None,
     *,
-    monotone: float = 0.9,
-    one_sign: float = 0.95,
-    min_steps: int = 1_000,
     max_steps: int = 20_000,
     max_columns: int = 256,
     progress: ProgressArgument = None,
@@ -298,14 +315,6 @@ def check_columns(
         Whatever `Transitions.of` accepts, with vectors ``(N, D)`` as observations.
     columns : sequence of int or str, default=None
         The columns to use, by number or name. None: all that vary.
-    monotone : float, default=0.9
-        A column drifts if it rises (or falls) steadily in this share of the
-        trajectories: the means of their parts form a monotone sequence.
-    one_sign : float, default=0.95
-        It drifts, too, if this share of its changes are upwards (or downwards), like
-        those of a battery that is charged now and then.
-    min_steps : int, default=1000
-        With fewer steps no column is called exogenous: they could not show it.
     max_steps : int, default=20000
         Most steps that are looked at.
     max_columns : int, default=256
@@ -343,9 +352,6 @@ def check_columns(
     without what drifts or is exogenous: columns=[0]
     """
     progress = check_progress(progress)
-    monotone = check_float("monotone", monotone, above=0, maximum=1)
-    one_sign = check_float("one_sign", one_sign, above=0.5, maximum=1)
-    min_steps = check_int("min_steps", min_steps)
     max_steps = check_int("max_steps", max_steps)
     max_columns = check_int("max_columns", max_columns)
 
@@ -389,10 +395,10 @@ def check_columns(
             looked_at.obs,
             looked_at.next_obs,
             looked_at.trajectories,
-            monotone,
-            one_sign,
+            _MONOTONE,
+            _ONE_SIGN,
         )
-        is_exogenous = _find_exogenous(looked_at, is_constant, min_steps, progress)
+        is_exogenous = _find_exogenous(looked_at, is_constant, progress)
 
     change = looked_at.next_obs - looked_at.obs
     typical_steps = measure_step(change, quantile=0.5)
@@ -456,12 +462,12 @@ class _Steps:
         )
 
 
-def _thin_rows(n_rows: int, max_rows: int, run: int = 500) -> IndexArray:
+def _thin_rows(n_rows: int, max_rows: int) -> IndexArray:
     """Numbers of the rows that are looked at: runs of consecutive ones, if too many."""
     if n_rows <= max_rows:
         return np.arange(n_rows)
-    n_runs = max(max_rows // run, 1)
-    run = min(run, max_rows)
+    n_runs = max(max_rows // _RUN, 1)
+    run = min(_RUN, max_rows)
     begins = np.linspace(0, n_rows - run, n_runs).astype(np.intp)
     rows: IndexArray = (begins[:, None] + np.arange(run)).ravel()
     return rows
@@ -516,19 +522,16 @@ def _choose_columns(columns: Sequence[int | str], names: list[str]) -> tuple[int
 def _find_exogenous(
     steps: _Steps,
     is_constant: BoolArray,
-    min_steps: int,
     progress: Progress | None,
-    min_changes: int = 20,
 ) -> BoolArray:
     """``(D,)`` which columns are exogenous; none where the data cannot show it."""
     is_exogenous = np.zeros(len(is_constant), dtype=np.bool_)
     action = steps.action
-    if len(action) < min_steps or (action == action[0]).all():
+    if len(action) < _MIN_STEPS or (action == action[0]).all():
         return is_exogenous
 
-    # A column that changed a few times may depend on an action that was rare.
     n_changes = (steps.next_obs != steps.obs).sum(axis=0)
-    is_told = (n_changes == 0) | (n_changes >= min_changes)
+    is_told = (n_changes == 0) | (n_changes >= _MIN_CHANGES)
     candidates = np.flatnonzero(is_told & ~is_constant)
     return find_exogenous(
         steps.obs,
@@ -540,15 +543,13 @@ def _find_exogenous(
     )
 
 
-def _explain_share(
-    column: NDArray[Any], function: FloatArray, n_bins: int = 16
-) -> float:
+def _explain_share(column: NDArray[Any], function: FloatArray) -> float:
     """Share of a function's variance that a column alone explains, by bins of it."""
-    edges = np.quantile(column, np.arange(1, n_bins) / n_bins)
+    edges = np.quantile(column, np.arange(1, _N_BINS) / _N_BINS)
     number = np.searchsorted(edges, column, side="right")
-    count = np.bincount(number, minlength=n_bins)
+    count = np.bincount(number, minlength=_N_BINS)
     deviation = function - function.mean()
-    sums = np.bincount(number, deviation, minlength=n_bins)
+    sums = np.bincount(number, deviation, minlength=_N_BINS)
 
     variance = float(deviation @ deviation)
     if variance == 0:

@@ -97,32 +97,36 @@ def _average_parts(values: FloatArray, edges: IndexArray) -> FloatArray:
     return sums / n_rows[:, :, None]
 
 
+# A column changes rarely if it does so in fewer steps, or in a smaller share of them.
+_MIN_CHANGES = 100
+_MIN_SHARE = 0.2
+
+# Standard deviation of the sum of two squares, as a share of that of a square, up to
+# which it is constant.
+_ANGLE_TOLERANCE = 0.05
+
+
 def _find_sign_shares(
     changes: FloatArray,
     largest: FloatArray,
-    min_changes: int = 100,
-    min_share: float = 0.2,
 ) -> tuple[FloatArray, FloatArray]:
     """Shares of the changes of each column that go upwards and downwards.
 
-    They are zero for a column that changes rarely, such as a door that opens once: in
-    fewer than `min_changes` steps, or than the share `min_share` of them. A change that
-    is rounding beside the `largest` value of its column is none.
+    They are zero for a column that changes rarely, such as a door that opens once. A
+    change that is rounding beside the `largest` value of its column is none.
     """
     tolerance = 1e-12 * largest
     n_upwards = (changes > tolerance).sum(axis=0)
     n_downwards = (changes < -tolerance).sum(axis=0)
     n_changes = n_upwards + n_downwards
 
-    is_frequent = n_changes >= max(min_changes, min_share * len(changes))
+    is_frequent = n_changes >= max(_MIN_CHANGES, _MIN_SHARE * len(changes))
     # Divided by infinity, the shares of a rare column are zero.
     n_counted = np.where(is_frequent, n_changes, np.inf)
     return n_upwards / n_counted, n_downwards / n_counted
 
 
-def pair_angles(
-    obs: FloatArray, is_constant: BoolArray, tolerance: float = 0.05
-) -> dict[int, int]:
+def pair_angles(obs: FloatArray, is_constant: BoolArray) -> dict[int, int]:
     """Pairs of columns that are the cosine and the sine of an angle.
 
     The sum of their squares is constant although each of them varies.
@@ -133,8 +137,6 @@ def pair_angles(
         Observations.
     is_constant : ndarray of bool of shape (D,)
         Columns that do not vary.
-    tolerance : float, default=0.05
-        Standard deviation of the sum, as a share of that of a square.
 
     Returns
     -------
@@ -147,9 +149,8 @@ def pair_angles(
     # The variance of each sum, from those of its parts. Rounding is checked below.
     covariance = np.cov(squares, rowvar=False, bias=True).reshape(2 * spread.shape)
     variance = spread[:, None] ** 2 + spread**2 + 2 * covariance
-    could_be_pair = (
-        variance <= (2 * tolerance * np.minimum(spread[:, None], spread)) ** 2
-    )
+    largest = 2 * _ANGLE_TOLERANCE * np.minimum(spread[:, None], spread)
+    could_be_pair = variance <= largest**2
 
     partners: dict[int, int] = {}
     for i, first in enumerate(varying.tolist()):
@@ -161,7 +162,7 @@ def pair_angles(
             # Where the squares vary differently, their sum cannot be constant.
             if second in partners or max(spread[i], spread[j]) > 1.2 * smaller:
                 continue
-            if (squares[:, i] + squares[:, j]).std() <= tolerance * smaller:
+            if (squares[:, i] + squares[:, j]).std() <= _ANGLE_TOLERANCE * smaller:
                 partners[first] = second
                 partners[second] = first
                 break

@@ -412,10 +412,14 @@ def _find_cell_bounds(
     return np.asarray(low), np.asarray(high)
 
 
-def _iterate_blocks(obs: NDArray[Any], size: int = 256) -> Iterator[FloatArray]:
+# Rows of a block.
+_BLOCK = 256
+
+
+def _iterate_blocks(obs: NDArray[Any]) -> Iterator[FloatArray]:
     """Observations as rows of floats, block by block.
 
     As floats, images would need eight times their memory.
     """
-    for first in range(0, len(obs), size):
-        yield flatten_observations(obs[first : first + size])
+    for first in range(0, len(obs), _BLOCK):
+        yield flatten_observations(obs[first : first + _BLOCK])

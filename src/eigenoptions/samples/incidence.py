@@ -369,16 +369,22 @@ def _find_white_directions(
     return values[:k], whitening @ (axes.T @ basis)
 
 
-def _solve_smallest(
-    A: FloatArray, k: int, n_more: int = 8
-) -> tuple[FloatArray, FloatArray, float]:
+# Eigenvalues that are computed beyond those that are asked for, to see where the last
+# eigenspace ends.
+_N_MORE = 8
+
+# Rows that are made dense at a time.
+_BLOCK_ROWS = 4096
+
+
+def _solve_smallest(A: FloatArray, k: int) -> tuple[FloatArray, FloatArray, float]:
     """The smallest eigenvalues, their eigenvectors, and the norm of a matrix.
 
     There are at least k of them, and the eigenspace of each of the first k is whole.
     """
     n = len(A)
-    if k + n_more < n // 2:
-        values, vectors = eigh(A, subset_by_index=(0, k + n_more - 1))
+    if k + _N_MORE < n // 2:
+        values, vectors = eigh(A, subset_by_index=(0, k + _N_MORE - 1))
         # The norm is a scale for rounding errors: a few digits of it are enough.
         (norm,) = eigsh(A, 1, v0=np.ones(n), tol=1e-6, return_eigenvectors=False)
         bounds = find_cluster_bounds(values, float(norm))
@@ -444,7 +450,7 @@ def _iterate_feature_pairs(
         yield phi, phi_next
 
 
-def _compute_gram_matrix(T: csr_array, block_rows: int = 4096) -> FloatArray:
+def _compute_gram_matrix(T: csr_array) -> FloatArray:
     """``T'T`` by sparse or by dense products, whichever is faster."""
     n_rows, n_features = T.shape
     _check_features(n_features)
@@ -453,8 +459,8 @@ def _compute_gram_matrix(T: csr_array, block_rows: int = 4096) -> FloatArray:
         gram += T.T @ T
         return gram
 
-    for low in range(0, n_rows, block_rows):
-        block = T[low : low + block_rows].toarray()
+    for low in range(0, n_rows, _BLOCK_ROWS):
+        block = T[low : low + _BLOCK_ROWS].toarray()
         gram += block.T @ block
     return gram
 

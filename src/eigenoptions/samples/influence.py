@@ -44,6 +44,19 @@ class Changes:
     ranks: FloatArray
 
 
+# Steps over which changes are looked at. An action may show late: a force first moves a
+# velocity, then a position.
+_HORIZONS = (1, 4, 16)
+
+# Changes below which a horizon is not looked at.
+_MIN_CHANGES = 100
+
+# An influence exceeds that of as many shifts in time, and chance by these standard
+# deviations.
+_N_SHIFTS = 19
+_MIN_SCORE = 4.0
+
+
 def find_exogenous(
     obs: FloatArray,
     action: NDArray[Any],
@@ -51,10 +64,6 @@ def find_exogenous(
     trajectories: Trajectories,
     candidates: IndexArray,
     *,
-    horizons: tuple[int, ...] = (1, 4, 16),
-    n_shifts: int = 19,
-    min_score: float = 4.0,
-    min_changes: int = 100,
     progress: Progress | None = None,
 ) -> BoolArray:
     """``(D,)`` which columns neither actions nor columns moved by them influence.
@@ -69,27 +78,18 @@ def find_exogenous(
         Which step follows which.
     candidates : ndarray of int
         Columns that may be exogenous: those that vary.
-    horizons : tuple of int, default=(1, 4, 16)
-        Steps over which changes are looked at. An action may show late: a force first
-        moves a velocity, then a position.
-    n_shifts : int, default=19
-        Number of shifts in time. An influence exceeds all of them.
-    min_score : float, default=4.0
-        Standard deviations by which an influence exceeds chance.
-    min_changes : int, default=100
-        Number of changes below which a horizon is not looked at.
     progress : callable, default=None
         Called as ``progress(done, total)`` with numbers of columns that the action
         alone does not move.
     """
-    test = _Test(n_shifts, min_score)
+    test = _Test(_N_SHIFTS, _MIN_SCORE)
     is_moved = np.ones(obs.shape[1], dtype=np.bool_)
     is_moved[candidates] = False
     steps = []
-    for horizon in horizons:
+    for horizon in _HORIZONS:
         begins = _find_begins(trajectories, horizon)
         # In rows whose order is lost, no step follows another.
-        if len(begins) >= min_changes:
+        if len(begins) >= _MIN_CHANGES:
             ends = begins + horizon - 1
             order = trajectories.order
             steps.append(_measure_changes(obs, action, next_obs, order, begins, ends))

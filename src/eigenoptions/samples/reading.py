@@ -51,21 +51,17 @@ def _make_source(samples: Samples, request: Request) -> ReadSource:
     )
 
 
-def _warn_of_repeated(samples: Samples, n_visits: int = 20) -> None:
-    """Warn where vectors repeat: they are states, and cells would blur them.
+# Mean number of visits from which on observations count as repeated.
+_N_VISITS = 20
 
-    Parameters
-    ----------
-    samples : Samples
-        Steps of an environment.
-    n_visits : int, default=20
-        Mean number of visits from which on observations count as repeated.
-    """
+
+def _warn_of_repeated(samples: Samples) -> None:
+    """Warn where vectors repeat: they are states, and cells would blur them."""
     obs = samples.transitions.obs
     if obs.ndim < 2:
         return
     n_different = len({row.tobytes() for row in np.ascontiguousarray(obs)})
-    if n_different * n_visits <= len(obs):
+    if n_different * _N_VISITS <= len(obs):
         logger.warning(
             "%s: the %s observations that were sampled are only %s different ones; "
             'discover(env, key="observation") makes a state of each, where cells '

@@ -35,11 +35,15 @@ def tune_on_cells(options: OptionSet, visits: IndexArray) -> Exploration:
     return tune_for_all(options.mdp, options, visits, _HORIZON, _N_WALKS)
 
 
+# Potentials that place observations on a map.
+_N_FUNCTIONS = 3
+
+# With more places, hardly any of them is visited twice.
+_MAX_PLACES = 5_000
+
+
 def tune_on_places(
-    options: LinearOptionSet,
-    numbered: Transitions,
-    n_functions: int = 3,
-    max_places: int = 5_000,
+    options: LinearOptionSet, numbered: Transitions
 ) -> Exploration | None:
     """How random decisions should use options where observations are no vectors.
 
@@ -53,19 +57,20 @@ def tune_on_places(
         follow each other.
     numbered : Transitions
         Transitions between numbered observations.
-    n_functions : int, default=3
-        Number of potentials.
-    max_places : int, default=5000
-        With more places, hardly any of them is visited twice, and None is returned.
+
+    Returns
+    -------
+    Exploration or None
+        None where there are too many places.
     """
     n_observations = 1 + int(max(numbered.obs.max(), numbered.next_obs.max()))
     potentials = options.potential(np.arange(n_observations))
-    places = potentials[: 2 * n_functions : 2].T.round(9)
+    places = potentials[: 2 * _N_FUNCTIONS : 2].T.round(9)
     distinct, rows, states = np.unique(
         places, axis=0, return_index=True, return_inverse=True
     )
     n_places = len(distinct)
-    if n_places > max_places:
+    if n_places > _MAX_PLACES:
         return None
 
     # NumPy 2.0 returns a column here.

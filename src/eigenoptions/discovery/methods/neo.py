@@ -113,8 +113,14 @@ def _find_directed_graph(mdp: MDP) -> csr_array:
     return W
 
 
+# Most states where some moves lead one way. All eigenvectors of a matrix that is not
+# symmetric take the cube of its size, some seconds at the limit, and LAPACK reports no
+# progress.
+_MAX_ONE_WAY = 2_000
+
+
 def _find_real_eigenvectors(
-    W: csr_array, drain: FloatArray, max_one_way: int = 2_000
+    W: csr_array, drain: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Real eigenvalues of ``I - D^-1 W + diag(drain)``, smallest first, and vectors."""
     n = W.shape[0]
@@ -127,11 +133,9 @@ def _find_real_eigenvectors(
         values, vectors = compute_smallest_eigenvectors(csr_array(A), n)
         return values, vectors * root[:, None]
 
-    # All eigenvectors of a matrix that is not symmetric take the cube of its size, some
-    # seconds at the limit, and LAPACK reports no progress.
-    if n > max_one_way:
+    if n > _MAX_ONE_WAY:
         raise ValueError(
-            f"neo takes at most {max_one_way:,} states if some moves lead one way, "
+            f"neo takes at most {_MAX_ONE_WAY:,} states if some moves lead one way, "
             f'got {n:,}: take method="successor"'
         )
     L = (diags_array(1.0 + drain) - diags_array(1.0 / degree) @ W).toarray()

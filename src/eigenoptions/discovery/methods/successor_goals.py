@@ -54,7 +54,11 @@ def choose_purposes(
     return [Purpose(psi[m], goal=m, exact=is_exact) for m in landmarks.tolist()]
 
 
-def choose_landmarks(X: FloatArray, k: int, max_sweeps: int = 100) -> list[int]:
+# Clusters settle after some ten sweeps; rounding might let them alternate.
+_MAX_SWEEPS = 100
+
+
+def choose_landmarks(X: FloatArray, k: int) -> list[int]:
     """Rows nearest to the centres of k clusters, largest clusters first.
 
     The first centres are rows as far apart as possible, so the result depends on no
@@ -69,7 +73,7 @@ def choose_landmarks(X: FloatArray, k: int, max_sweeps: int = 100) -> list[int]:
     landmarks = _spread_landmarks(X, k)
     centres = X[landmarks]
     label = np.full(len(X), -1)
-    for _ in range(max_sweeps):
+    for _ in range(_MAX_SWEEPS):
         distance = _measure_distances(X, centres)
         tolerance = COMPUTED_TOLERANCE * distance.max()
         closest = find_first_maximum(-distance, tolerance)

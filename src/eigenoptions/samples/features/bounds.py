@@ -16,12 +16,14 @@ from eigenoptions.samples.features.observations import (
     flatten_observations,
 )
 
+# A dimension counts as bounded if neither end is larger: spaces write 3e38 for none.
+_MAX_BOUND = 1e6
+
 
 def find_bounds(
     space: Any = None,
     obs: ArrayLike | None = None,
     columns: Sequence[int] | None = None,
-    max_bound: float = 1e6,
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Find the ends of each dimension of observations.
 
@@ -34,8 +36,6 @@ def find_bounds(
         all dimensions if there is no space.
     columns : sequence of int, optional
         Numbers of the columns whose ends are returned. By default all.
-    max_bound : float, default=1e6
-        A dimension counts as bounded if neither end is larger than this.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def find_bounds(
             "these features need bounds: give a space, or observations that show them"
         )
 
-    is_bounded = np.maximum(np.abs(low), np.abs(high)) <= max_bound
+    is_bounded = np.maximum(np.abs(low), np.abs(high)) <= _MAX_BOUND
     if not is_bounded.all():
         if rows is None or rows.shape[1:] != low.shape or len(rows) == 0:
             raise ValueError(
