@@ -66,6 +66,21 @@ def test_printed_options_have_at_most_forty_lines(source):
     assert any(line.startswith("...") for line in lines)
 
 
+def test_options_without_coordinates_are_listed():
+    bare = eo.MDP(eo.maze("i-maze").transition)
+    options = eo.discover(bare, 4)
+    first, *others = str(options).splitlines()
+    assert first.startswith("e2+")
+    assert f"mean length {options[0].mean_length:.3g}" in first
+    assert others[-1] == repr(options)
+    assert len(others) == 5
+
+
+def test_print_says_that_a_large_map_is_coarser():
+    assert "one of 2 rows" in str(eo.discover("open:60x2", 2))
+    assert "rows" not in str(eo.discover("open:40x2", 2))
+
+
 def test_set_side_by_side_fills_rows_and_cuts_what_is_too_long():
     blocks = ["ab\nab"] * 5
     text, n_shown = _text.set_side_by_side(blocks, max_lines=5, max_width=5)

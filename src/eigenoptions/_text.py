@@ -80,24 +80,50 @@ def layout_states(
     return grid
 
 
-def draw_map(coords: IntegerArray, glyphs: Sequence[str]) -> str:
-    """Draw a map with one character per state, and walls around and between them.
+def layout_map(coords: IntegerArray) -> NDArray[np.int64]:
+    """Lay out the states of a map of characters, with one ring of walls around them."""
+    return np.pad(layout_states(coords, MAX_SIDE), 1, constant_values=-1)
 
+
+def draw_map(coords: IntegerArray, glyphs: Sequence[str], width: int = 1) -> str:
+    """Draw a map with one glyph per state, and walls around and between them.
+
+    Parameters
+    ----------
+    coords : (S, 2) array
+        Row and column of each state.
+    glyphs : sequence of str
+        One character per state.
+    width : int, default=1
+        Characters of a cell: two make it about square.
+
+    Examples
+    --------
     >>> print(draw_map(np.array([[0, 0], [0, 1], [1, 1]]), "ab."))
     ████
     █ab█
     ██.█
     ████
     """
-    grid = np.pad(layout_states(coords, MAX_SIDE), 1, constant_values=-1)
-
     lines = []
-    for row in grid.tolist():
+    for row in layout_map(coords).tolist():
         line = ""
         for state in row:
-            line += glyphs[state] if state >= 0 else WALL
+            line += glyphs[state].ljust(width) if state >= 0 else WALL * width
         lines.append(line)
     return "\n".join(lines)
+
+
+def explain_size(coords: IntegerArray) -> str:
+    """Say that a map of characters is coarser than the grid; empty if it is not.
+
+    >>> explain_size(np.array([[0, 0], [0, 95]]))
+    'one of 2 rows and columns is drawn'
+    """
+    step = _divide_up(int(np.ptp(coords, axis=0).max()) + 1, MAX_SIDE)
+    if step == 1:
+        return ""
+    return f"one of {step} rows and columns is drawn"
 
 
 def find_moves(

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import eigenoptions as eo
-from eigenoptions._text import MAX_SIDE, explain_glyphs
+from eigenoptions._text import count_noun, explain_size
 from eigenoptions._types import FloatArray
-from eigenoptions.cli.maps import draw_cells, draw_option, set_side_by_side
+from eigenoptions.cli.maps import draw_cells, stack_lines
 from eigenoptions.cli.terminal import (
     has_color,
     make_console,
@@ -18,8 +18,6 @@ from eigenoptions.cli.terminal import (
 )
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from eigenoptions.samples.linear import LinearOption
 
 # Options that are drawn as maps; the others are only in the table.
@@ -28,17 +26,6 @@ _MAX_MAPS = 32
 # States where an option terminates that JSON lists, and that the table lists.
 _MAX_STATES_IN_JSON = 1000
 _MAX_STATES_IN_TABLE = 3
-
-
-def count_options(n: int) -> str:
-    """Say a number of options in words.
-
-    >>> count_options(1), count_options(2)
-    ('1 option', '2 options')
-    """
-    if n == 1:
-        return "1 option"
-    return f"{n} options"
 
 
 def name_state(mdp: eo.MDP, state: int | None) -> str:
@@ -60,7 +47,7 @@ def get_settings(options: eo.OptionSet | eo.LinearOptionSet) -> dict[str, Any]:
 
 def make_heading(options: eo.OptionSet, settings: dict[str, Any]) -> str:
     """Write the heading of a result: the maze, its size and how options were made."""
-    words = [count_options(len(options))]
+    words = [count_noun(len(options), "option")]
     for name in ("method", "operator", "gamma"):
         if settings.get(name):
             words.append(f"{name} {settings[name]}")
@@ -184,54 +171,48 @@ def _make_table_row(option: eo.Option) -> list[str]:
 
 
 def _print_maps(options: eo.OptionSet) -> None:
-    """Print the first options as maps of arrows, if the maze fits into a terminal."""
-    coords = options.mdp.coords
-    assert coords is not None
-    height, width = np.ptp(coords, axis=0) + 1
-    if max(height, width) > MAX_SIDE:
-        print_paragraph(
-            "The maze is too large for the terminal; --out DIR writes pictures."
-        )
-        return
+    """Print the first options as maps of arrows."""
+    # Imported here: help needs neither rich nor SciPy.
+    from rich.columns import Columns
 
+    from eigenoptions.options.maps import explain_maps, find_glyphs, list_maps
+
+    mdp = options.mdp
+    assert mdp.coords is not None
     console = make_console()
     color = has_color()
     # Two maps of square cells, and a gap, have to fit beside each other.
+    width = int(np.ptp(mdp.coords[:, 1])) + 1
     wide = color and 4 * (width + 2) + 2 <= console.width
 
-    n_maps = min(len(options), _MAX_MAPS)
-    blocks: list[list[str | Text]] = []
-    used_glyphs: set[str] = set()
-    for i in range(n_maps):
-        arrows = draw_option(options, i)
-        used_glyphs.update(arrows)
-        level = _compute_level(options[i])
-        cells = draw_cells(coords, arrows, level, color=color, wide=wide)
-        mean_length = f"{options.mean_length[i]:.1f} steps"
-        blocks.append([options.labels[i], mean_length, *cells])
-    console.print(set_side_by_side(blocks))
+    shown = options[:_MAX_MAPS]
+    blocks = []
+    for option in shown:
+        glyphs = np.array(find_glyphs(mdp, option.policy))
+        level = _compute_level(option)
+        for caption, states in list_maps(mdp, option.label):
+            cells = draw_cells(
+                mdp.coords[states],
+                glyphs[states].tolist(),
+                level[states],
+                color=color,
+                wide=wide,
+            )
+            length = f"{option.mean_length:.1f} steps"
+            blocks.append(stack_lines(caption, length, cells))
+    console.print(Columns(blocks, padding=(0, 2)))
 
-    n_others = len(options) - n_maps
-    legend = explain_glyphs(used_glyphs, options.mdp.legend)
-    print_paragraph(_explain_maps(n_others, legend, color))
-
-
-def _explain_maps(n_others: int, legend: str, color: bool) -> str:
-    """Say what the maps show, and how many options they leave out.
-
-    >>> _explain_maps(2, "", color=False)
-    'the other 2 options are only in the table; ● is where they terminate'
-    """
-    notes = []
-    if n_others > 0:
-        notes.append(f"the other {n_others} options are only in the table")
-    if legend:
-        notes.append(legend)
+    notes = [explain_maps(mdp, shown)]
+    if explain_size(mdp.coords):
+        notes.append("--out DIR writes all rows as pictures")
+    if len(options) > len(shown):
+        n_others = count_noun(len(options) - len(shown), "more option")
+        notes.append(f"the table has {n_others}")
     if color:
         notes.append("options climb from blue to orange and terminate on red")
     else:
         notes.append("● is where they terminate")
-    return "; ".join(notes)
+    print_paragraph("; ".join(note for note in notes if note))
 
 
 def _compute_level(option: eo.Option) -> FloatArray:

@@ -1,13 +1,10 @@
-"""Maps of states in the terminal: arrows on coloured cells, or plain characters."""
+"""Maps of states in the terminal: those that `print` shows, with colours."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-import eigenoptions as eo
 from eigenoptions._colors import (
     BLUE,
     INK,
@@ -18,30 +15,13 @@ from eigenoptions._colors import (
     YELLOW,
     mix_colors,
 )
-from eigenoptions._text import (
-    STOP,
-    WALL,
-    draw_arrows,
-    layout_states,
-    printable,
-)
+from eigenoptions._text import STOP, draw_map, layout_map, printable
 from eigenoptions._types import FloatArray, IndexArray
 
 if TYPE_CHECKING:
-    from rich.columns import Columns
     from rich.text import Text
 
 _AGENT = "◆"
-
-
-def draw_option(options: eo.OptionSet, number: int) -> list[str]:
-    """Draw one glyph per state: what an option does there."""
-    # Imported here: help needs no SciPy.
-    from eigenoptions.options.pictures import find_arrows
-
-    mdp = options.mdp
-    policy = options.policy[number]
-    return draw_arrows(policy, *find_arrows(mdp, policy))
 
 
 def draw_cells(
@@ -52,8 +32,8 @@ def draw_cells(
     trail: Sequence[int] = (),
     color: bool = False,
     wide: bool = False,
-) -> list[Text]:
-    """Draw one cell per state, with a wall around the map.
+) -> Text:
+    """Draw the map that `print` shows, with colours.
 
     Parameters
     ----------
@@ -72,56 +52,47 @@ def draw_cells(
 
     Examples
     --------
-    >>> [line.plain for line in draw_cells(np.array([[0, 0], [0, 1]]), "→●")]
+    >>> import numpy as np
+    >>> draw_cells(np.array([[0, 0], [0, 1]]), "→●").plain.split()
     ['████', '█→●█', '████']
     """
     from rich.text import Text
 
+    shown = list(glyphs)
+    if trail:
+        shown[trail[-1]] = _AGENT
     width = 2 if wide else 1
-    grid = np.pad(layout_states(coords), 1, constant_values=-1)
+    drawn = Text(draw_map(coords, shown, width))
+    if not color:
+        return drawn
 
-    lines = []
-    for row in grid.tolist():
-        line = Text()
+    start = 0
+    for row in layout_map(coords).tolist():
         for state in row:
-            if state < 0:
-                line.append(WALL * width, style=TERMINAL_WALL if color else None)
-                continue
-
-            glyph = glyphs[state]
-            if trail and state == trail[-1]:
-                glyph = _AGENT
-
-            style = None
-            if color:
+            style: str | None = TERMINAL_WALL
+            if state >= 0:
                 cell_level = None if level is None else float(level[state])
                 style = _choose_style(glyphs[state], cell_level, state in trail)
-            line.append(glyph.ljust(width), style=style)
-        lines.append(line)
-    return lines
+            if style is not None:
+                drawn.stylize(style, start, start + width)
+            start += width
+        # The end of the line.
+        start += 1
+    return drawn
 
 
-def set_side_by_side(blocks: Sequence[Sequence[str | Text]]) -> Columns:
-    """Set blocks of lines beside each other, as many per row as fit.
+def stack_lines(*lines: str | Text) -> Text:
+    """Set lines above each other, and an empty one below them.
 
-    An empty line follows each row of blocks. A block that is wider than the terminal
-    is cut off.
+    What is wider than the terminal is cut off.
     """
-    from rich.columns import Columns
-    from rich.console import Group
     from rich.text import Text
 
-    columns = []
-    for block in blocks:
-        lines = []
-        for line in [*block, ""]:
-            if isinstance(line, str):
-                line = Text(printable(line))
-            line.no_wrap = True
-            line.overflow = "crop"
-            lines.append(line)
-        columns.append(Group(*lines))
-    return Columns(columns, padding=(0, 2))
+    block = Text(no_wrap=True, overflow="crop")
+    for line in lines:
+        block.append(printable(line) if isinstance(line, str) else line)
+        block.append("\n")
+    return block
 
 
 def _choose_style(glyph: str, level: float | None, is_on_trail: bool) -> str | None:

@@ -43,7 +43,7 @@ from eigenoptions.mdp import MDP
 from eigenoptions.mdp.chains import compute_lengths, sample_successor
 from eigenoptions.mdp.recognition import Recognition
 from eigenoptions.options.files import Arrays, write_arrays
-from eigenoptions.options.pictures import print_options
+from eigenoptions.options.maps import draw_text
 
 TERMINATE = -1
 
@@ -732,7 +732,7 @@ class OptionSet(Record, OptionSequence[Option], TablePolicy):
         )
 
     def __str__(self) -> str:
-        return print_options(repr(self), self.mdp, self)
+        return draw_text(repr(self), self.mdp, self)
 
     def _repr_html_(self) -> str:
         """Maps of the first options, as a notebook shows them."""

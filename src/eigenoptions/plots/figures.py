@@ -18,7 +18,7 @@ from eigenoptions._validation import check_type
 from eigenoptions.learning import LearningRecord
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
-from eigenoptions.options.pictures import explain_maps, make_caption
+from eigenoptions.options.maps import explain_maps, make_caption
 from eigenoptions.plots.curves import draw_curves
 from eigenoptions.plots.files import render_figure
 from eigenoptions.plots.maps import MAX_DETAILED_STATES, draw_options, draw_values
@@ -111,7 +111,7 @@ def plot_options(
     if ax is None:
         legend = options.mdp.legend
         if not has_positions(options.mdp):
-            legend = explain_maps(options.mdp, options, bends=True)
+            legend = explain_maps(options.mdp, options, is_figure=True)
         _explain(figure, legend, figsize is not None)
     return figure
 

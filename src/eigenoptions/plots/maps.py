@@ -30,7 +30,7 @@ from eigenoptions._text import find_moves
 from eigenoptions._types import BoolArray, FloatArray, IntegerArray
 from eigenoptions.mdp import MDP, MOVES
 from eigenoptions.options import Option, OptionSet
-from eigenoptions.options.pictures import find_arrows, make_caption
+from eigenoptions.options.maps import find_arrows, make_caption
 from eigenoptions.plots.nodes import (
     draw_node_policy,
     draw_node_values,

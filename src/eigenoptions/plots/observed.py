@@ -15,7 +15,7 @@ from eigenoptions._colors import INK
 from eigenoptions._ties import find_first_maximum
 from eigenoptions._types import BoolArray, FloatArray
 from eigenoptions._validation import check_int
-from eigenoptions.options.pictures import make_caption
+from eigenoptions.options.maps import make_caption
 from eigenoptions.plots.style import read_colormap
 from eigenoptions.samples.linear import LinearOptionSet
 from eigenoptions.vectors.cells import Cells

@@ -10,7 +10,7 @@ import numpy as np
 import eigenoptions as eo
 from eigenoptions._types import FloatArray, IndexArray
 from eigenoptions.cli.arguments import add_json_argument
-from eigenoptions.cli.maps import draw_cells, draw_option, set_side_by_side
+from eigenoptions.cli.maps import draw_cells, stack_lines
 from eigenoptions.cli.terminal import (
     has_color,
     make_console,
@@ -99,7 +99,7 @@ def _show_option(options: eo.OptionSet, label: str, path: list[int]) -> None:
         return
 
     console.print(_draw_frame(options, label, [], len(path) - 1))
-    arrows = draw_option(options, options.find(label))
+    arrows = _find_arrows(options, label)
     moves = "".join(arrows[state] for state in path)
     print_paragraph(f"{label} runs from G for {len(path) - 1} steps: {moves}")
 
@@ -111,6 +111,8 @@ def _draw_frame(
     n_steps: int,
 ) -> Columns:
     """Draw an eigenvector beside its option, with the states visited so far."""
+    from rich.columns import Columns
+
     eigenvector = options[label].purpose.potential
     coords = options.mdp.coords
     assert eigenvector is not None
@@ -121,20 +123,28 @@ def _draw_frame(
         status = f"{len(trail) - 1} of {n_steps} steps from G"
     else:
         status = "● it terminates"
-    arrows = draw_option(options, options.find(label))
+    arrows = _find_arrows(options, label)
     color = has_color()
     cells = draw_cells(coords, arrows, level, trail=trail, color=color, wide=color)
 
     left = _draw_eigenvector(coords, level, f"eigenvector e{options[label].index}")
-    right: list[str | Text] = [f"option {label}, which climbs it", status, *cells]
-    return set_side_by_side([left, right])
+    right = stack_lines(f"option {label}, which climbs it", status, cells)
+    return Columns([left, right], padding=(0, 2))
+
+
+def _find_arrows(options: eo.OptionSet, label: str) -> list[str]:
+    """One glyph per state: what an option does there."""
+    # Imported here: help needs no SciPy.
+    from eigenoptions.options.maps import find_glyphs
+
+    return find_glyphs(options.mdp, options[label].policy)
 
 
 def _draw_eigenvector(
     coords: IndexArray,
     level: FloatArray,
     title: str,
-) -> list[str | Text]:
+) -> Text:
     """Draw a number from -1 to 1 per state: as a colour, or as a character."""
     color = has_color()
     if color:
@@ -144,7 +154,7 @@ def _draw_eigenvector(
         scale = f"{_SHADES[0]} low, {_SHADES[-1]} high"
         shades = [_choose_shade(height) for height in level.tolist()]
     cells = draw_cells(coords, shades, level, color=color, wide=color)
-    return [title, scale, *cells]
+    return stack_lines(title, scale, cells)
 
 
 def _choose_shade(height: float) -> str:

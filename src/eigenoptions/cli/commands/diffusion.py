@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import eigenoptions as eo
+from eigenoptions._text import count_noun
 from eigenoptions._types import FloatArray, Progress
 from eigenoptions.cli.arguments import (
     add_chance_arguments,
@@ -18,7 +19,7 @@ from eigenoptions.cli.arguments import (
     add_n_options_argument,
 )
 from eigenoptions.cli.files import check_writable, save_answer
-from eigenoptions.cli.listing import count_options, get_settings, make_heading
+from eigenoptions.cli.listing import get_settings, make_heading
 from eigenoptions.cli.sources import (
     Chances,
     choose_chances,
@@ -78,7 +79,7 @@ def run(arguments: Namespace) -> None:
 
         rows = []
         for count in _choose_counts(options):
-            task = f"diffusion times with {count_options(count)}"
+            task = f"diffusion times with {count_noun(count, 'option')}"
             if mdp.n_states > _MAX_STATES_WITHOUT_COMPILING:
                 task += " (the first run compiles)"
             bar.begin(task)

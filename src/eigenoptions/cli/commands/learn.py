@@ -7,7 +7,7 @@ from typing import Any
 
 import eigenoptions as eo
 from eigenoptions._progress import Bar
-from eigenoptions._text import draw_spark
+from eigenoptions._text import count_noun, draw_spark
 from eigenoptions.cli.arguments import (
     add_chance_arguments,
     add_discovery_arguments,
@@ -15,7 +15,7 @@ from eigenoptions.cli.arguments import (
     add_maze_argument,
 )
 from eigenoptions.cli.files import check_writable, save_answer
-from eigenoptions.cli.listing import count_options, get_settings, name_state
+from eigenoptions.cli.listing import get_settings, name_state
 from eigenoptions.cli.sources import choose_chances, discover_options, read_maze
 from eigenoptions.cli.suggestions import repeat_flags
 from eigenoptions.cli.terminal import (
@@ -174,7 +174,7 @@ def _choose_counts(mdp: eo.MDP, arguments: Namespace) -> list[int]:
 def _name_agent(n_options: int) -> str:
     if n_options == 0:
         return "primitive actions"
-    return count_options(n_options)
+    return count_noun(n_options, "option")
 
 
 def _learn(

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 import eigenoptions as eo
+from eigenoptions._text import count_noun
 from eigenoptions.cli.arguments import add_json_argument
-from eigenoptions.cli.maps import set_side_by_side
+from eigenoptions.cli.maps import stack_lines
 from eigenoptions.cli.terminal import make_console, print_json, print_next
 
 POSITION = 4
@@ -30,13 +31,16 @@ def run(arguments: Namespace) -> None:
         print_json({"mazes": descriptions})
         return
 
+    from rich.columns import Columns
+    from rich.text import Text
+
     blocks = []
     for maze in descriptions:
         picture = maze["map"].replace("#", "█").replace(".", " ")
         size = f"{maze['rows']} × {maze['columns']}"
-        head = [maze["name"], f"{maze['states']} states", size]
-        blocks.append([*head, *picture.split("\n")])
-    make_console().print(set_side_by_side(blocks))
+        count = count_noun(maze["states"], "state")
+        blocks.append(stack_lines(maze["name"], count, size, Text(picture)))
+    make_console().print(Columns(blocks, padding=(0, 2)))
     print_next(f"eigenoptions discover {names[0]} -n 8")
 
 
