@@ -377,3 +377,13 @@ def test_a_column_that_changes_a_few_times_is_not_called_exogenous(
     obs = np.stack([place, switch], axis=1)
     report = eo.check_columns((obs[:-1], action, obs[1:]))
     assert (report.columns[1].kind == "exogenous") == is_told
+
+
+def test_trajectories_of_environments_that_look_alike_are_told_apart() -> None:
+    """Most views are equal, so that most steps seem to follow those beside them."""
+    steps = np.arange(240)
+    views = np.where(steps % 5 == 0, 1 + steps, 0)
+    obs = np.stack([views[:-1], np.roll(views, 7)[:-1]], axis=1).reshape(-1, 1)
+    next_obs = np.stack([views[1:], np.roll(views, 7)[1:]], axis=1).reshape(-1, 1)
+    found = find_trajectories(obs, next_obs, np.zeros(len(obs), dtype=np.bool_))
+    assert found.n_steps.tolist() == [239, 239]

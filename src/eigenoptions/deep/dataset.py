@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,22 +20,7 @@ from scipy.sparse import csr_array
 
 from eigenoptions._types import BoolArray, IndexArray
 from eigenoptions.samples import Transitions
-
-
-class _Trajectories(NamedTuple):
-    """The transitions of a data set, sorted by trajectory.
-
-    Attributes
-    ----------
-    order : array (N,)
-        Numbers of the transitions: those of one trajectory follow each other. A *place*
-        is an index into it.
-    last : array (N,)
-        For each place, the place at which its trajectory ends.
-    """
-
-    order: IndexArray
-    last: IndexArray
+from eigenoptions.samples.trajectories import Trajectories, find_trajectories
 
 
 def _has_batches(data: Any) -> bool:
@@ -203,20 +188,9 @@ class Dataset:
         return self.observations[used], transitions
 
     @cached_property
-    def _trajectories(self) -> _Trajectories:
+    def _trajectories(self) -> Trajectories:
         """The transitions sorted by trajectory."""
-        n = len(self)
-        n_envs = _count_interleaved(self.before, self.after)
-        order = np.concatenate([np.arange(i, n, n_envs) for i in range(n_envs)])
-
-        is_linked = self.after[order[:-1]] == self.before[order[1:]]
-        is_linked &= ~self.terminated[order[:-1]]
-        # The last transition of one environment and the first of the next are not.
-        is_linked &= np.diff(order) == n_envs
-
-        ends = np.append(np.flatnonzero(~is_linked), n - 1)
-        last = ends[np.searchsorted(ends, np.arange(n))]
-        return _Trajectories(order, last)
+        return find_trajectories(self.before, self.after, self.terminated)
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,7 +202,7 @@ class Subset:
     data : Dataset
         The data set.
     starts : array (m,) of int
-        Places of the first transitions of pairs, in the order of trajectories.
+        Places of the first transitions of pairs: indices into ``Trajectories.order``.
     last : array (N,) of int
         For each place, the last one that a pair which begins there may reach.
     """
@@ -374,25 +348,6 @@ def _check_observations(obs: NDArray[Any]) -> NDArray[Any]:
             f"which row {int(is_finite.argmin())} of a batch is not: remove it"
         )
     return obs
-
-
-# Most environments whose transitions are taken to be interleaved.
-_MOST_ENVIRONMENTS = 64
-
-
-def _count_interleaved(before: IndexArray, after: IndexArray) -> int:
-    """Count the environments whose transitions are interleaved.
-
-    It is the stride at which transitions follow each other best.
-    """
-    max_stride = min(_MOST_ENVIRONMENTS, len(before) - 1)
-    if max_stride < 1:
-        return 1
-
-    strides = range(1, max_stride + 1)
-    shares = [np.mean(after[:-stride] == before[stride:]) for stride in strides]
-    # Of strides that are about equally good the shortest wins.
-    return 1 + int(np.argmax(np.round(shares, 3)))
 
 
 def _renumber(

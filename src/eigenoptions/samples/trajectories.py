@@ -76,31 +76,28 @@ def find_trajectories(
     return Trajectories(order, first_places[trajectory], last_places[trajectory])
 
 
-def _count_interleaved(
-    before: NDArray[Any],
-    after: NDArray[Any],
-    max_envs: int = 64,
-    max_rows: int = 2048,
-) -> int:
+# Most environments whose steps are taken to be interleaved, and rows that show it.
+_MAX_ENVS = 64
+_MAX_ROWS = 2048
+
+
+def _count_interleaved(before: NDArray[Any], after: NDArray[Any]) -> int:
     """Count the environments whose steps are interleaved.
 
     With n environments, the step after row i is row i + n. So n is the stride at which
     the largest share of steps follow each other, in the first rows.
     """
-    before = before[:max_rows]
-    after = after[:max_rows]
-    max_stride = min(max_envs, len(before) - 1)
+    before = before[:_MAX_ROWS]
+    after = after[:_MAX_ROWS]
+    max_stride = min(_MAX_ENVS, len(before) - 1)
+    if max_stride < 1:
+        return 1
 
-    best_stride = 1
-    best_share = 0.0
+    # Also where most steps follow each other a longer stride may do better: views of
+    # different environments are often equal.
+    shares = []
     for stride in range(1, max_stride + 1):
         is_linked = (after[:-stride] == before[stride:]).all(axis=1)
-        # Rounded, so that of strides that are about equally good the shortest wins.
-        share = round(float(is_linked.mean()), 3)
-        if share > best_share:
-            best_stride = stride
-            best_share = share
-        # Most steps follow each other: that is clear enough.
-        if share > 0.5:
-            break
-    return best_stride
+        shares.append(is_linked.mean())
+    # Of strides that are about equally good the shortest wins.
+    return 1 + int(np.argmax(np.round(shares, 3)))
