@@ -147,7 +147,7 @@ def draw_agents(picture: Path) -> None:
     import pandas as pd
 
     runs = pd.read_csv(ROOT / "studies" / "arena" / "deep.csv")
-    n_goals = (runs.reached >= 0.5).groupby([runs.agent, runs.way]).sum()
+    shares = (runs.reached >= 0.5).groupby([runs.agent, runs.way]).mean()
     bars = {
         "PPO alone": ("SB3 PPO", "plain"),
         "PPO, cloned from what explore found": ("SB3 PPO", "explore, cloning"),
@@ -155,15 +155,16 @@ def draw_agents(picture: Path) -> None:
         "DQN that samples in Exploring": ("SB3 DQN", "Exploring"),
         "DQN, replay and options from explore": ("SB3 DQN", "explore, way"),
         "no agent: follow found.option()": ("no agent", "followed"),
+        "no agent: search of your own": ("no agent", "own search, followed"),
     }
-    counts = [int(n_goals[agent_and_way]) for agent_and_way in bars.values()]
+    percent = [100 * shares[agent_and_way] for agent_and_way in bars.values()]
     colors = ["0.7" if "alone" in name else "tab:blue" for name in bars]
 
     figure, ax = plt.subplots(figsize=(5.6, 2.2), layout="constrained")
-    drawn = ax.barh(list(bars), counts, color=colors)
-    ax.bar_label(drawn, padding=3)
+    drawn = ax.barh(list(bars), percent, color=colors)
+    ax.bar_label(drawn, fmt="%.0f%%", padding=3)
     ax.invert_yaxis()
-    ax.set(xlim=(0, 160), xlabel="goals learned of 160")
+    ax.set(xlim=(0, 105), xlabel="goals learned in percent")
     ax.spines[["top", "right"]].set_visible(False)
     eo.plots.save_figure(figure, picture)
     plt.close(figure)

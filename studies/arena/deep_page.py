@@ -61,7 +61,7 @@ def list_pairs(runs: pd.DataFrame) -> list[tuple[str, str]]:
 def list_aggregates() -> dict[str, str]:
     """Return the tables of the page as Markdown, by name."""
     runs = read_runs()
-    return {"deep ways": _show_ways(runs)}
+    return {"deep ways": _show_ways(runs), "deep numbers": _show_numbers(runs)}
 
 
 def list_tables() -> dict[str, str]:
