@@ -148,11 +148,14 @@ class FoundClusters(NamedTuple):
         Eigenfunctions of the distinct observations of the data.
     states : array (n,)
         The cluster of each of them.
+    rows : array (m,)
+        Numbers of those that are the centres.
     """
 
     clusters: Clusters
     functions: FloatArray
     states: IndexArray
+    rows: IndexArray
 
 
 # Most clusters.
@@ -203,7 +206,8 @@ def _cut_into_clusters(data: Dataset, learned: Spectrum) -> FoundClusters:
     # Without those in which the data are caught.
     states = find_nearest(places, places[rows])
     lasting = _find_lasting(data, states, len(rows))
-    centres = places[rows][lasting]
+    rows = rows[lasting]
+    centres = places[rows]
     arrays = {
         **encoder.arrays,
         "functions": learned.vectors,
@@ -212,7 +216,7 @@ def _cut_into_clusters(data: Dataset, learned: Spectrum) -> FoundClusters:
         "radius": np.array([radius]),
     }
     clusters = Clusters(encoder.recipe, arrays, encoder.module)
-    return FoundClusters(clusters, functions, find_nearest(places, centres))
+    return FoundClusters(clusters, functions, find_nearest(places, centres), rows)
 
 
 def _find_lasting(data: Dataset, states: IndexArray, n_clusters: int) -> IndexArray:

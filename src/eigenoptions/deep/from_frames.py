@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from eigenoptions._types import (
     FeatureFunction,
@@ -20,7 +21,7 @@ from eigenoptions._types import (
 )
 from eigenoptions.discovery.request import Request
 from eigenoptions.mdp import MDP
-from eigenoptions.options import TERMINATE, Purpose, eigenpurposes
+from eigenoptions.options import Purpose, eigenpurposes
 from eigenoptions.options.solver import solve
 from eigenoptions.options.tuning import Exploration
 from eigenoptions.samples import ColumnReport, Transitions
@@ -102,13 +103,8 @@ class Learned:
         provenance : dict
             What the options record.
         """
-        from eigenoptions.deep.clusters import find_clusters
-
-        clusters, functions, states = find_clusters(self.data, self.spectrum)
-        n_clusters = clusters.n_features
-        mdp = _make_table(self.data, states, n_clusters, n_actions)
-
-        means = _average(functions, states, mdp.n_states)
+        model = self._cut(n_actions)
+        means = _average(model.functions, model.states, model.mdp.n_states)
         purposes = []
         for purpose in self.purposes:
             assert purpose.index is not None
@@ -117,10 +113,10 @@ class Learned:
             purposes.append(replace(purpose, potential=potential))
 
         about = {**provenance, **self.provenance, "learned": "table of clusters"}
-        options = solve(mdp, purposes, gamma, provenance=about)
-        visits = np.bincount(states[self.data.before], minlength=n_clusters)
-        exploration = tune_on_cells(options, visits)
-        return act_on_cells(options, self.read_columns(clusters), gamma, exploration)
+        options = solve(model.mdp, purposes, gamma, provenance=about)
+        exploration = tune_on_cells(options, model.visits)
+        clusters = self.read_columns(model.clusters)
+        return act_on_cells(options, clusters, gamma, exploration)
 
     def tune_on_clusters(self, options: LinearOptionSet, n_actions: int) -> Exploration:
         """How random decisions should use options that were fitted to trained features.
@@ -135,20 +131,57 @@ class Learned:
         n_actions : int
             Number of actions.
         """
-        from eigenoptions.deep.clusters import find_clusters
-
-        clusters, _, members = find_clusters(self.data, self.spectrum)
-        n_clusters = clusters.n_features
-        mdp = _make_table(self.data, members, n_clusters, n_actions)
-
         # What was learned has only the columns that are used.
         trained: Any = self.spectrum.features
         options = replace(options, features=trained)
-        visits = np.bincount(members[self.data.before], minlength=n_clusters)
-        states, rows = np.unique(members, return_index=True)
-        actions = np.full((len(options), n_clusters), TERMINATE)
-        actions[:, states] = options.actions(self.data.observations[rows])
-        return tune_at_examples(mdp, visits, actions)
+        return tune_at_examples(self._cut(n_actions), options)
+
+    def _cut(self, n_actions: int) -> ClusterModel:
+        """Clusters of what was learned, and their table."""
+        from eigenoptions.deep.clusters import find_clusters
+
+        clusters, functions, states, rows = find_clusters(self.data, self.spectrum)
+        n_clusters = clusters.n_features
+        return ClusterModel(
+            clusters=clusters,
+            functions=functions,
+            states=states,
+            mdp=_make_table(self.data, states, n_clusters, n_actions),
+            visits=np.bincount(states[self.data.before], minlength=n_clusters),
+            examples=self.data.observations[rows],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterModel:
+    """The table of clusters of recorded observations: a `StateModel`.
+
+    Attributes
+    ----------
+    clusters : Clusters
+        The map from observations to clusters.
+    functions : array (n, k)
+        Eigenfunctions of the distinct observations of the data.
+    states : array (n,)
+        The cluster of each of them.
+    mdp : MDP
+        One state per cluster.
+    visits : array of int (m,)
+        How many steps began in each cluster.
+    examples : array (m, ...)
+        The observation in the centre of each cluster.
+    """
+
+    clusters: Clusters
+    functions: FloatArray
+    states: IndexArray
+    mdp: MDP
+    visits: IndexArray
+    examples: NDArray[Any]
+
+    def find_states(self, obs: ArrayLike) -> IndexArray:
+        """The cluster ``(N,)`` of each observation."""
+        return self.clusters.find_states(obs)
 
 
 def learn_purposes(

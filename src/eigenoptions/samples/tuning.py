@@ -9,6 +9,7 @@ from eigenoptions._types import IndexArray
 from eigenoptions.mdp import MDP
 from eigenoptions.options import TERMINATE, OptionSet
 from eigenoptions.options.tuning import Exploration, tune_for_all
+from eigenoptions.samples.features.states import StateModel
 from eigenoptions.samples.linear import LinearOptionSet
 from eigenoptions.samples.transitions import Transitions
 
@@ -83,23 +84,26 @@ def tune_on_places(
     )
     mdp = MDP.from_transitions(log, n_places, options.n_actions)
     visits = np.bincount(log[0], minlength=n_places)
-    return tune_at_examples(mdp, visits, options.actions(rows))
+    return _tune_actions(mdp, visits, options.actions(rows))
 
 
-def tune_at_examples(
-    mdp: MDP, visits: IndexArray, actions: NDArray[np.int64]
-) -> Exploration:
-    """The setting for options that do in each state what they do at an example.
+def tune_at_examples(model: StateModel, options: LinearOptionSet) -> Exploration:
+    """The setting for options that do in each state what they do at its example.
 
     Parameters
     ----------
-    mdp : MDP
+    model : StateModel
         The table.
-    visits : ndarray of int of shape (S,)
-        As in `tune_on_cells`.
-    actions : ndarray of int of shape (n, S)
-        What each option does at the example of each state.
+    options : LinearOptionSet
+        Options that act on observations like the examples.
     """
+    return _tune_actions(model.mdp, model.visits, options.actions(model.examples))
+
+
+def _tune_actions(
+    mdp: MDP, visits: IndexArray, actions: NDArray[np.int64]
+) -> Exploration:
+    """The setting for options that take some actions ``(n, S)`` in a table."""
     policy = np.full((len(actions), mdp.n_states), TERMINATE)
     policy[:, : mdp.n_listed] = actions
     return tune_on_cells(OptionSet(mdp, policy), visits)

@@ -71,9 +71,7 @@ def tune_fitted(
     """
     if report is None:
         report = check_columns(samples.transitions, progress=False)
-    model = cut_samples(samples, report)
-    actions = options.actions(model.examples)
-    return tune_at_examples(model.mdp, model.visits, actions)
+    return tune_at_examples(cut_samples(samples, report), options)
 
 
 def _warn_of_columns(

@@ -26,7 +26,7 @@ from eigenoptions.samples.features.observations import (
 )
 from eigenoptions.samples.features.one_hot import OneHot
 from eigenoptions.samples.features.raw import Raw
-from eigenoptions.samples.features.states import StateMap
+from eigenoptions.samples.features.states import StateMap, StateModel
 from eigenoptions.samples.features.tiles import Tiles
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "Bits",
     "Raw",
     "StateMap",
+    "StateModel",
     "Fourier",
     "Tiles",
 ]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any, Protocol
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from eigenoptions._types import FloatArray, IndexArray
+from eigenoptions.mdp import MDP
 from eigenoptions.samples.features.feature_map import FeatureMap
 
 
@@ -37,3 +40,22 @@ class StateMap(FeatureMap):
         return csr_array(
             (np.ones(n), states, np.arange(n + 1)), shape=(n, self.n_features)
         )
+
+
+class StateModel(Protocol):
+    """Recorded observations as a table: `VectorModel`, and its like of clusters."""
+
+    @property
+    def mdp(self) -> MDP:
+        """The table of the states."""
+
+    @property
+    def visits(self) -> IndexArray:
+        """How many steps ``(S,)`` of the log began in each state."""
+
+    @property
+    def examples(self) -> Any:
+        """An observation ``(S, ...)`` in each state."""
+
+    def find_states(self, obs: ArrayLike) -> IndexArray:
+        """The number ``(N,)`` of the state that each observation belongs to."""
