@@ -429,7 +429,7 @@ def test_random_outcomes_are_counted_after_one_warning(caplog: Any) -> None:
 
 
 def test_observations_that_never_repeat_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"100% of the observations .* key=") as error:
+    with pytest.raises(ValueError, match=r"noise.* key=") as error:
         eo.explore(Noisy(), 10_000)
     assert error.value.found.n_steps <= 2000  # type: ignore[attr-defined]
     found = eo.explore(Noisy(), 2100, key=lambda env, obs: (obs > 0.5).tobytes())
@@ -801,17 +801,9 @@ def test_every_episode_has_the_layout_of_the_seed() -> None:
     assert other.about.layout not in env.layouts
 
 
-@pytest.mark.parametrize("name", ["CartPole-v1", "MountainCar-v0", "Acrobot-v1"])
-def test_continuous_observations_are_refused_within_2000_steps(name: str) -> None:
-    with pytest.raises(ValueError, match=r"% of the observations .* key=") as error:
-        eo.explore(name, 4000)
-    assert error.value.found.n_steps <= 2000  # type: ignore[attr-defined]
-
-
 @pytest.mark.parametrize(
     ("env", "settings", "error", "word"),
     [
-        ("Pendulum-v1", {}, ValueError, "Discrete"),
         ("FrozenLake-v1", {"key": lambda env, obs: [obs]}, TypeError, "hashable"),
         ("FrozenLake-v1", {"key": "pose"}, ValueError, "minigrid"),
         ("FrozenLake-v1", {"key": "place"}, ValueError, "key"),

@@ -311,6 +311,9 @@ def gather_options(options: Options | Option) -> Options:
     members: Sequence[Any] = ()
     if isinstance(options, Option):
         members = [options]
+    elif hasattr(options, "act") and not hasattr(options, "__len__"):
+        # A single option that acts on observations.
+        return [options]
     elif isinstance(options, list | tuple):
         members = options
     if not members or not all(isinstance(member, Option) for member in members):

@@ -133,6 +133,8 @@ class Experience:
         Most states, of each of which one observation is kept.
     patience : int, default=3
         Episodes that end on the way to a try until it is given up.
+    may_be_vectors : bool, default=False
+        Whether observations could be used as vectors, if states hardly repeat.
     """
 
     def __init__(
@@ -142,11 +144,13 @@ class Experience:
         promise: Promise | None = None,
         max_states: int = 1_000_000,
         patience: int = 3,
+        may_be_vectors: bool = False,
     ) -> None:
         self.about = about
         self.promise = promise
         self.max_states = max_states
         self.patience = patience
+        self.may_be_vectors = may_be_vectors
 
         # One row per step, in the numbers of the table.
         self._state = GrowingArray(np.int64)
@@ -326,18 +330,32 @@ class Experience:
         action = int(self.table.first_tries.argmin())
         return action if self.table.first_tries[action] < 10 else None
 
-    def check_repeats(self) -> None:
-        """Raise ValueError if states hardly repeat.
+    @property
+    def hardly_repeats(self) -> bool:
+        """Whether states hardly repeat, so that a table of them is useless.
 
-        A table of such states is useless. A large environment is told apart by its
-        actions: some of them, such as those that lead back, show nothing new.
+        A large environment is told apart by its actions: some of them, such as those
+        that lead back, show nothing new.
         """
+        if self.may_be_vectors:
+            # Nothing is refused, so this is asked earlier.
+            return 60 <= self.n_steps <= 2000 and self.resembles_vectors
         if not self.is_suspicious or self.find_neglected_action() is not None:
-            return
-        table = self.table
+            return False
         # Of the first tries of each action, the share that showed a new state.
-        new_shares = table.wins / table.first_tries
-        if new_shares.min() > 0.95:
+        new_shares = self.table.wins / self.table.first_tries
+        return bool(new_shares.min() > 0.95)
+
+    @property
+    def resembles_vectors(self) -> bool:
+        """Whether observations are real numbers that are nearly all new."""
+        n_observed = self.n_steps + 1
+        return self.may_be_vectors and self.table.n_states > 0.9 * n_observed
+
+    def check_repeats(self) -> None:
+        """Raise ValueError if states hardly repeat."""
+        table = self.table
+        if self.hardly_repeats:
             # Every episode has one observation more than steps.
             n_episodes = sum(table.starts.values())
             share = table.n_states / (self.n_steps + n_episodes)
@@ -381,6 +399,14 @@ class Experience:
         for state, action in given_up:
             self._give_up(state, action)
 
+    def make_walker(self, rng: np.random.Generator) -> Walker:
+        """Return an agent in this experience."""
+        return Walker(self, rng)
+
+    def give(self, action: int) -> int:
+        """Return the environment's action of a number."""
+        return action
+
     def rebuild(self) -> Experience:
         """Return an experience of the complete steps, and leave this one as it is.
 
@@ -391,6 +417,7 @@ class Experience:
             promise=self.promise,
             max_states=self.max_states,
             patience=self.patience,
+            may_be_vectors=self.may_be_vectors,
         )
         # The number of a state comes after all else that is kept of it.
         n_states = len(self.numbers)
@@ -464,14 +491,14 @@ class Walker:
 
     def leave(self) -> None:
         """Leave the episode, as if its last step had been truncated."""
-        last_row = self._find_last_row()
+        last_row = self.find_last_row()
         if self.is_in_episode and last_row >= 0:
             self.experience.leave_episode(last_row)
             self._path = Path([], -1)
         self.state = -1
         self._rows = (-1, -1)
 
-    def _find_last_row(self) -> int:
+    def find_last_row(self) -> int:
         """Return the row of its last complete step in this episode; -1: none."""
         return max(row for row in self._rows if row < self.experience.n_steps)
 
@@ -551,7 +578,7 @@ class Walker:
         key = self._recogniser.follow(env, obs, action)
         next_state, is_new = experience.add_state(key, obs, experience.n_steps + 1)
         is_try = experience.table.is_untried(self.state, action)
-        self._rows = (self._find_last_row(), experience.n_steps)
+        self._rows = (self.find_last_row(), experience.n_steps)
         is_surprise = experience.add_step(
             self.state,
             action,

@@ -8,38 +8,35 @@ table for `discover`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 
 from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
-from eigenoptions._types import BoolArray, IndexArray, Randomness
+from eigenoptions._types import Randomness
 from eigenoptions._validation import (
     check_choice,
+    check_float,
     check_int,
-    check_type,
     make_generator,
 )
 from eigenoptions.envs.families import Key
 from eigenoptions.envs.fixed_seed import choose_seed
 from eigenoptions.envs.mazes import MazeEnv
-from eigenoptions.envs.recognisers import describe_key
 from eigenoptions.envs.sources import (
     call_factory,
-    count_actions,
     make_env,
     reset_env,
     step_env,
 )
-from eigenoptions.explore.experience import Experience, Promise, Walker, describe_env
+from eigenoptions.explore.experience import Experience, Promise
 from eigenoptions.explore.found import (
-    About,
     Found,
-    Log,
 )
-from eigenoptions.explore.walkers import Walkers
+from eigenoptions.explore.knowledge import KnowledgeMaker, choose_reader
+from eigenoptions.explore.vectors import VectorExperience
+from eigenoptions.explore.walkers import AnyWalker, Walkers
 from eigenoptions.mdp import MDP
 
 # What may be explored: an id, an environment, a function that makes one, or an MDP.
@@ -55,9 +52,8 @@ class Explorer:
     Parameters
     ----------
     env : str, gymnasium.Env, callable or MDP
-        The environment, its id, a function that makes it, or an `MDP`. Its actions must
-        be ``Discrete(n)``, and its states must repeat.
-    key, seed, rng, known
+        The environment, its id, a function that makes it, or an `MDP`.
+    key, seed, rng, known, columns
         As in `explore`.
     promise : callable, default=None
         ``promise(obs, action)``: how likely an untried action is to show something new,
@@ -65,6 +61,9 @@ class Explorer:
     max_states : int, default=1000000
         Most states, of each of which one observation is kept in memory. Beyond it, a
         step raises ValueError, and what was found stays.
+    least_reward : float, default=None
+        The least reward of vectors that counts. None: one above the most frequent one
+        of its action.
 
     Attributes
     ----------
@@ -93,9 +92,11 @@ class Explorer:
         known: Found | None = None,
         promise: Promise | None = None,
         max_states: int = 1_000_000,
+        columns: Sequence[int] | None = None,
+        least_reward: float | None = None,
     ) -> None:
         self.env = make_single_env(env)
-        count_actions(self.env)
+        self._reader = choose_reader(self.env, key)
         self._seed = choose_seed(self.env, seed)
         if rng is None:
             rng = self._seed
@@ -104,18 +105,21 @@ class Explorer:
         self._key = key
         self._known = known
         self._promise = promise
+        self._columns = columns
+        self._least_reward = least_reward
         # Known after the first reset.
         self._walkers: Walkers | None = None
 
     @property
-    def experience(self) -> Experience:
+    def experience(self) -> Experience | VectorExperience:
         """What was seen so far."""
         return self._meet_walkers().experience
 
     @property
     def found(self) -> Found:
         """What was found so far."""
-        return self._meet_walkers().found
+        walkers = self._meet_walkers()
+        return self._knowledge.find(walkers)
 
     @property
     def has_steps(self) -> bool:
@@ -135,14 +139,17 @@ class Explorer:
         Where nothing untried is within reach, but something is within reach of a start,
         a new episode begins. Where all is known, actions are random.
         """
-        with self._meet_walkers().changing() as (walker,):
-            self._take_step(walker)
+        walkers = self._meet_walkers()
+        with walkers.changing() as (walker,):
+            obs = self._take_step(walker)
+        self._knowledge.check_repeats(walkers, [obs])
 
     def leave_episode(self) -> None:
         """Leave the episode, as if its last step had been truncated."""
         self._meet_walkers().leave()
 
-    def _take_step(self, walker: Walker) -> None:
+    def _take_step(self, walker: AnyWalker) -> Any:
+        """Take a step; return the observation after it."""
         experience = walker.experience
         if not walker.is_in_episode:
             self._begin_episode(walker)
@@ -154,30 +161,36 @@ class Explorer:
         if action is None:
             action = int(self._walk_rng.integers(experience.about.n_actions))
 
-        obs, reward, terminated, truncated, _ = step_env(self.env, action)
+        given = experience.give(action)
+        obs, reward, terminated, truncated, _ = step_env(self.env, given)
         walker.add(
-            self.env, action, obs, float(reward), bool(terminated), bool(truncated)
+            self.env, given, obs, float(reward), bool(terminated), bool(truncated)
         )
-        experience.check_repeats()
+        return obs
 
     def _meet_walkers(self) -> Walkers:
         """Return the walkers, of which there is one; the first reset shows them."""
         if self._walkers is not None:
             return self._walkers
         obs, _ = reset_env(self.env, seed=self._seed)
-        about = describe_env(self.env, self._key, self._seed)
-        experience = Experience(
-            about, promise=self._promise, max_states=self._max_states
+        self._knowledge = KnowledgeMaker(
+            self.env,
+            self._key,
+            self._seed,
+            self._reader,
+            self._columns,
+            promise=self._promise,
+            max_states=self._max_states,
+            least_reward=self._least_reward,
         )
-        if self._known is not None:
-            restore(experience, self._known)
+        experience = self._knowledge.make(self._known)
         walkers = Walkers(experience, [self._walk_rng])
         with walkers.changing() as (walker,):
             self._enter(walker, obs)
         self._walkers = walkers
         return walkers
 
-    def _begin_episode(self, walker: Walker) -> None:
+    def _begin_episode(self, walker: AnyWalker) -> None:
         """Reset the environment, in the layout of the seed."""
         if walker.experience.about.layout is not None:
             obs, _ = reset_env(self.env, seed=self._seed)
@@ -185,7 +198,7 @@ class Explorer:
             obs, _ = reset_env(self.env)
         self._enter(walker, obs)
 
-    def _enter(self, walker: Walker, obs: Any) -> None:
+    def _enter(self, walker: AnyWalker, obs: Any) -> None:
         """Let the walker begin at the first observation of an episode."""
         if walker.experience.about.layout is not None:
             # From here on, each episode draws numbers of its own.
@@ -198,18 +211,22 @@ def explore(
     env: Explorable,
     steps: int,
     *,
-    until: str | Callable[[Found], bool] | None = None,
+    until: str | float | Callable[[Found], bool] | None = None,
     key: str | Key | None = None,
     seed: int | None = None,
     rng: Randomness | None = None,
     known: Found | None = None,
+    columns: Sequence[int] | None = None,
     progress: ProgressArgument = None,
 ) -> Found:
     """Explore an environment of which nothing is known, and return what was found.
 
     The walk always takes the option to the unknown: an untried action promises a new
-    state, as often as first tries of this action have shown one. It needs states that
-    repeat and actions that are numbers, and no reward.
+    state, as often as first tries of this action have shown one. It needs no reward.
+
+    Where observations are real numbers that hardly ever repeat, it learns a model of
+    one step, and goes where this promises places far from all that were seen. Actions
+    may then be a ``Box``.
 
     Parameters
     ----------
@@ -217,9 +234,11 @@ def explore(
         The environment, its id, a function that makes it, or an `MDP`.
     steps : int
         Most steps of the walk. Every one counts; resets do not.
-    until : str or callable, default=None
+    until : str, float or callable, default=None
         When to stop before. ``"reward"``: when a reward above the most frequent one was
-        received, or, where every step costs the same, when an episode ended.
+        received, or, where every step costs the same, when an episode ended; of vectors
+        a reward counts that is above the most frequent one of its action. A number:
+        when a reward of at least this was received.
         ``"known"``: when nothing within reach is untried, or, where outcomes are
         random, worth another try. Both from the 20th step on. Or a function of `Found`,
         which is asked every 100 steps. None: never.
@@ -238,6 +257,10 @@ def explore(
     known : Found, default=None
         What was found before. The walk continues with it, and the result holds both.
         The environment, its layout and the key must be the same.
+    columns : sequence of int, default=None
+        The columns of vectors in which places are new. None: all that move, at most
+        six, without clocks, batteries and noise, which are named in a warning. Sine and
+        cosine of an angle are one.
     progress : bool or callable, default=None
         True shows a bar, None only after two seconds. A function is called as
         ``progress(done, steps)``.
@@ -250,7 +273,9 @@ def explore(
     Raises
     ------
     ValueError
-        If states hardly repeat, within the first 2,000 steps.
+        If states hardly repeat, and are no vectors, within the first 2,000 steps. If
+        more than six columns of vectors move. If ``until="reward"``, and no reward
+        repeats.
 
     Notes
     -----
@@ -268,12 +293,29 @@ def explore(
     (9, 1)
     >>> eo.discover(found, n_options=2)
     OptionSet(2 options on 104 states: e2+, e2-)
+
+    States that never repeat:
+
+    >>> found = explore("MountainCar-v0", 2000, until="reward")
+    >>> found.n_steps < 1000
+    True
     """
     progress = check_progress(progress)
     steps = check_int("steps", steps)
-    if until is not None and not callable(until):
+    least_reward = None
+    if isinstance(until, int | float) and not isinstance(until, bool):
+        least_reward = check_float("until", until)
+    elif until is not None and not callable(until):
         check_choice("until", until, ("reward", "known"))
-    explorer = Explorer(env, key=key, seed=seed, rng=rng, known=known)
+    explorer = Explorer(
+        env,
+        key=key,
+        seed=seed,
+        rng=rng,
+        known=known,
+        columns=columns,
+        least_reward=least_reward,
+    )
     try:
         for step in range(1, steps + 1):
             explorer.step()
@@ -290,7 +332,9 @@ def explore(
             explorer.env.close()
 
 
-def _is_enough(explorer: Explorer, until: str | Callable[[Found], bool] | None) -> bool:
+def _is_enough(
+    explorer: Explorer, until: str | float | Callable[[Found], bool] | None
+) -> bool:
     """Return whether the walk may stop."""
     experience = explorer.experience
     if until is None:
@@ -299,11 +343,25 @@ def _is_enough(explorer: Explorer, until: str | Callable[[Found], bool] | None) 
     # environment is random.
     has_begun = experience.n_steps >= 20
     if until == "reward":
+        _check_rewards(experience)
         return has_begun and experience.rewards.stands_out
+    if isinstance(until, int | float):
+        return bool(experience.rewards.highest >= until)
     if until == "known":
         return has_begun and explorer.is_known
     assert callable(until)
     return experience.n_steps % 100 == 0 and bool(until(explorer.found))
+
+
+def _check_rewards(experience: Experience | VectorExperience) -> None:
+    """Raise ValueError where no reward repeats, so that none can stand out."""
+    if not isinstance(experience, VectorExperience) or experience.n_steps < 100:
+        return
+    if not experience.rewards.repeat:
+        raise ValueError(
+            f"no reward of {experience.about.name} repeats, so that none stands out: "
+            "give until=, the least reward that counts or a function of what was found"
+        )
 
 
 def _attach_found(error: BaseException, explorer: Explorer) -> None:
@@ -339,64 +397,3 @@ def make_single_env(env: Explorable) -> gym.Env[Any, Any]:
     if not isinstance(env, gym.Env) and callable(env):
         return call_factory(env)
     return make_env(env)
-
-
-def restore(experience: Experience, found: Found) -> None:
-    """Begin an experience with what was found before."""
-    check_type("known", found, Found, "give what explore returned")
-    _check_same_states(found, experience.about)
-    numbers = found.numbers
-    log = Log(
-        state=found.ranks[numbers.obs],
-        action=numbers.action,
-        next_state=found.ranks[numbers.next_obs],
-        reward=numbers.reward,
-        terminated=numbers.terminated,
-        truncated=_leave_last_episode(found),
-        is_first=found.is_first,
-    )
-    given_up = np.argwhere(found.given_up[found.seen])
-    experience.restore(
-        [found.states[number] for number in found.seen.tolist()],
-        list(found.observations),
-        found.first_visit[found.seen].tolist(),
-        log,
-        [(int(state), int(action)) for state, action in given_up],
-    )
-
-
-def _leave_last_episode(found: Found) -> BoolArray:
-    """Return ``(N,)`` which steps were truncated, also the last unless it ended."""
-    truncated = np.array(found.numbers.truncated)
-    if len(truncated):
-        truncated[-1] |= not found.numbers.terminated[-1]
-    return truncated
-
-
-def _check_same_states(found: Found, about: About) -> None:
-    """Raise ValueError if what was found has other states than an environment."""
-    before = found.about
-    if before.by != about.by:
-        raise ValueError(
-            f"known={found!r} has states by {describe_key(before.by)}, not by "
-            f"{describe_key(about.by)}: give the same key=, which is "
-            "known.about.by"
-        )
-    is_same = (
-        before.name == about.name
-        and before.layout == about.layout
-        and before.n_actions == about.n_actions
-        and before.numbers == about.numbers
-        and _are_same_places(before.coords, about.coords)
-    )
-    if not is_same:
-        raise ValueError(
-            f"known={found!r} belongs to another environment or layout than "
-            f"{about.name}: give the environment and the seed it was found with"
-        )
-
-
-def _are_same_places(first: IndexArray | None, second: IndexArray | None) -> bool:
-    if first is None or second is None:
-        return first is second
-    return np.array_equal(first, second)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,13 +12,23 @@ from eigenoptions.discovery.request import Request
 from eigenoptions.discovery.sources import ReadSource
 from eigenoptions.discovery.tables import discover_table
 from eigenoptions.explore.found import Found
+from eigenoptions.explore.found_vectors import VectorFound
 from eigenoptions.options import OptionSet
 
 
 def read_found(found: Found, request: Request) -> ReadSource:
-    """Read what was explored; its transitions, where the caller wants samples."""
-    if request.wants_samples:
-        read: ReadSource = source_readers.find("data")(found.transitions, request)
+    """Read what was explored; its transitions, where the caller wants samples.
+
+    Of vectors these are cut into cells that are as wide as the steps allow.
+    """
+    transitions = found.transitions
+    if isinstance(found, VectorFound):
+        transitions = found.numbered_transitions
+        request = replace(request, n_actions=len(found.controls))
+        if request.columns is None and found.columns is not None:
+            request = replace(request, columns=list(found.columns))
+    if request.wants_samples or isinstance(found, VectorFound):
+        read: ReadSource = source_readers.find("data")(transitions, request)
         return read
     return ReadSource(
         table=None,

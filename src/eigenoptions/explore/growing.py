@@ -43,9 +43,16 @@ class GrowingArray:
     def append(self, row: Any) -> None:
         """Append a row, or one number for all of its columns."""
         if self._length == len(self._memory):
-            self._memory = np.concatenate([self._memory, np.zeros_like(self._memory)])
+            more = np.zeros((max(self._length, 64), *self._memory.shape[1:]))
+            more = more.astype(self._memory.dtype)
+            self._memory = np.concatenate([self._memory, more])
         self._memory[self._length] = row
         self._length += 1
+
+    def extend(self, rows: NDArray[Any]) -> None:
+        """Append several rows."""
+        self._memory = np.concatenate([self.values, rows.astype(self._memory.dtype)])
+        self._length += len(rows)
 
     def truncate(self, length: int) -> None:
         """Forget all rows but the first ones."""

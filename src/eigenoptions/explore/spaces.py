@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
-from gymnasium.spaces import Discrete, MultiDiscrete
+from gymnasium.spaces import Box, Discrete, MultiDiscrete
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from eigenoptions.envs.sources import count_actions
 from eigenoptions.envs.spaces import GuidedSamples
 
 
@@ -51,6 +53,7 @@ class ExploringSpace(GuidedSamples, Discrete):
         seed: int | np.random.Generator | None = None,
     ) -> None:
         super().__init__(n, seed)
+        self.is_box = False
         self._choose = choose
         self.n_samples = 0
 
@@ -79,6 +82,50 @@ class ExploringSpace(GuidedSamples, Discrete):
     def __getstate__(self) -> dict[str, Any]:
         # Where a copy is used, the environment is another one.
         return {**self.__dict__, "_choose": None}
+
+
+class ExploringBox(GuidedSamples, Box):
+    """A `Box` of actions whose samples are the next actions to the unknown.
+
+    Parameters
+    ----------
+    space : gymnasium.spaces.Box
+        The actions of the environment.
+    choose : callable
+        Returns the next action to the unknown, or None where there is none.
+
+    Attributes
+    ----------
+    n_samples : int
+        How often an agent has sampled.
+    """
+
+    def __init__(self, space: Box, choose: Callable[[], Any] | None) -> None:
+        super().__init__(space.low, space.high, dtype=space.dtype)
+        self.is_box = True
+        self._choose = choose
+        self.n_samples = 0
+
+    def sample(self, mask: None = None, probability: None = None) -> NDArray[Any]:
+        """Return the next action to the unknown."""
+        self.n_samples += 1
+        action = None if self._choose is None else self._choose()
+        if action is None:
+            return super().sample()
+        return np.array(action)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Where a copy is used, the environment is another one.
+        return {**self.__dict__, "_choose": None}
+
+
+def make_exploring_space(
+    env: gym.Env[Any, Any], choose: Callable[[], Any]
+) -> ExploringSpace | ExploringBox:
+    """Return the space of an environment's actions whose samples are chosen."""
+    if isinstance(env.action_space, Box):
+        return ExploringBox(env.action_space, choose)
+    return ExploringSpace(count_actions(env), choose)
 
 
 @batch_space.register(ExploringSpace)

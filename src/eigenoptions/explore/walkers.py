@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
 from eigenoptions.explore.experience import Experience, Walker
 from eigenoptions.explore.found import Found
+from eigenoptions.explore.vectors import VectorExperience, VectorWalker, take_over
+
+# What is known so far, of states that repeat or of vectors, and an agent in it.
+Knowledge = Experience | VectorExperience
+AnyWalker = Walker | VectorWalker
 
 
 class Walkers:
@@ -31,24 +37,24 @@ class Walkers:
     """
 
     def __init__(
-        self, experience: Experience, generators: Sequence[np.random.Generator]
+        self, experience: Knowledge, generators: Sequence[np.random.Generator]
     ) -> None:
         self._generators = generators
         self._is_torn = False
         self._walkers = self._make_walkers(experience)
 
-    def _make_walkers(self, experience: Experience) -> list[Walker]:
-        return [Walker(experience, generator) for generator in self._generators]
+    def _make_walkers(self, experience: Knowledge) -> list[AnyWalker]:
+        return [experience.make_walker(rng) for rng in self._generators]
 
     def __len__(self) -> int:
         return len(self._generators)
 
-    def __getitem__(self, i: int) -> Walker:
+    def __getitem__(self, i: int) -> AnyWalker:
         self._repair()
         return self._walkers[i]
 
     @property
-    def experience(self) -> Experience:
+    def experience(self) -> Knowledge:
         """What they have seen together."""
         return self[0].experience
 
@@ -58,7 +64,7 @@ class Walkers:
         return self.experience.found
 
     @contextmanager
-    def changing(self) -> Iterator[list[Walker]]:
+    def changing(self) -> Iterator[list[AnyWalker]]:
         """Return the agents to a ``with`` block that moves them or an environment.
 
         If an exception leaves the block, what was not completed is dropped.
@@ -67,6 +73,33 @@ class Walkers:
         self._is_torn = True
         yield self._walkers
         self._is_torn = False
+
+    def turn_to_vectors(
+        self, make: Callable[[], VectorExperience], last_obs: Sequence[Any]
+    ) -> None:
+        """Go on with vectors, since states hardly repeat.
+
+        Parameters
+        ----------
+        make : callable
+            Makes an experience without steps.
+        last_obs : sequence
+            The last observation of each agent.
+        """
+        experience = self.experience
+        assert isinstance(experience, Experience)
+        vectors = make()
+        take_over(experience, vectors)
+        walkers = []
+        for walker, rng, obs in zip(
+            self._walkers, self._generators, last_obs, strict=True
+        ):
+            successor = vectors.make_walker(rng)
+            if walker.is_in_episode:
+                assert isinstance(walker, Walker)
+                successor.go_on(obs, walker.find_last_row())
+            walkers.append(successor)
+        self._walkers = list(walkers)
 
     def leave(self) -> None:
         """Leave all episodes, as if their last steps had been truncated."""

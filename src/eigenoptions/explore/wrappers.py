@@ -22,10 +22,14 @@ from eigenoptions.envs.rows import check_resets_itself, read_last_obs, take_row
 from eigenoptions.envs.sources import count_actions, env_name, reset_env, step_env
 from eigenoptions.envs.vector import OptionsVectorWrapper
 from eigenoptions.envs.wrapper import OptionsWrapper
-from eigenoptions.explore.experience import Experience, Walker, describe_env
 from eigenoptions.explore.found import Found
-from eigenoptions.explore.spaces import ExploringSpace, ExploringVectorSpace
-from eigenoptions.explore.walkers import Walkers
+from eigenoptions.explore.knowledge import KnowledgeMaker, choose_reader
+from eigenoptions.explore.spaces import (
+    ExploringSpace,
+    ExploringVectorSpace,
+    make_exploring_space,
+)
+from eigenoptions.explore.walkers import AnyWalker, Knowledge, Walkers
 
 logger = logging.getLogger("eigenoptions")
 
@@ -54,6 +58,8 @@ class Exploring(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         How states are recognised, as in `explore`.
     rng : int or Generator, default=0
         Decides between equal actions.
+    columns : sequence of int, default=None
+        As in `explore`.
 
     Examples
     --------
@@ -75,13 +81,16 @@ class Exploring(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         *,
         key: str | Key | None = None,
         rng: Randomness = 0,
+        columns: Sequence[int] | None = None,
     ) -> None:
-        RecordConstructorArgs.__init__(self, key=key, rng=rng)
+        RecordConstructorArgs.__init__(self, key=key, rng=rng, columns=columns)
         gym.Wrapper.__init__(self, env)
         _refuse_options(env)
         self._key = key
         self._rng = make_generator(rng)
-        self._space = ExploringSpace(count_actions(env), self._choose)
+        self._reader = choose_reader(env, key)
+        self._columns = columns
+        self._space = make_exploring_space(env, self._choose)
         self.action_space = self._space
         # Known after the first reset.
         self._walkers: Walkers | None = None
@@ -97,7 +106,7 @@ class Exploring(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         """What was found so far, as `explore` returns it."""
         if self._walkers is None:
             raise gym.error.ResetNeeded("call reset before found")
-        return self._walkers.found
+        return self._knowledge.find(self._walkers)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -107,8 +116,11 @@ class Exploring(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             self._walkers.leave()
         obs, info = reset_env(self.env, seed=seed, options=options)
         if self._walkers is None:
-            about = describe_env(self.env, self._key, _choose_seed(self.env, seed))
-            self._walkers = Walkers(Experience(about), [self._rng])
+            layout_seed = _choose_seed(self.env, seed)
+            self._knowledge = KnowledgeMaker(
+                self.env, self._key, layout_seed, self._reader, self._columns
+            )
+            self._walkers = Walkers(self._knowledge.make(), [self._rng])
         with self._walkers.changing() as (walker,):
             _check_layout(self.env, walker.experience)
             walker.begin(self.env, obs)
@@ -125,23 +137,24 @@ class Exploring(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             if walker.is_in_episode:
                 walker.add(
                     self.env,
-                    int(action),
+                    action if self._space.is_box else int(action),
                     obs,
                     float(reward),
                     bool(terminated),
                     bool(truncated),
                 )
-                walker.experience.check_repeats()
+        self._knowledge.check_repeats(self._walkers, [obs])
         self._n_steps += 1
         self._check_use_of_samples()
         return obs, float(reward), terminated, truncated, info
 
-    def _choose(self) -> int | None:
+    def _choose(self) -> Any:
         """Return the next action to the unknown; None before the first reset."""
         if self._walkers is None:
             return None
         with self._walkers.changing() as (walker,):
-            return walker.choose() if walker.is_in_episode else None
+            action = walker.choose() if walker.is_in_episode else None
+            return None if action is None else walker.experience.give(action)
 
     def _check_use_of_samples(self) -> None:
         """Warn of an agent that never samples; refuse several that share one space."""
@@ -229,7 +242,7 @@ class ExploringVector(gym.vector.VectorWrapper):
         """What was found so far in all environments, as `explore` returns it."""
         if self._walkers is None:
             raise gym.error.ResetNeeded("call reset before found")
-        return self._walkers.found
+        return self._knowledge.find(self._walkers)
 
     def reset(
         self,
@@ -244,18 +257,21 @@ class ExploringVector(gym.vector.VectorWrapper):
         if self._walkers is None:
             first_env = self._single_envs[0]
             first_seed = seed if isinstance(seed, int) else None
-            about = describe_env(
-                first_env, self._key, _choose_seed(first_env, first_seed)
+            self._knowledge = KnowledgeMaker(
+                first_env,
+                self._key,
+                _choose_seed(first_env, first_seed),
+                choose_reader(first_env, self._key),
             )
             generators = self._rng.spawn(self.num_envs)
-            self._walkers = Walkers(Experience(about), generators)
+            self._walkers = Walkers(self._knowledge.make(), generators)
         with self._walkers.changing() as walkers:
             for i, walker in enumerate(walkers):
                 self._begin_episode(walker, i, obs)
         self._is_over = [False] * self.num_envs
         return obs, infos
 
-    def _begin_episode(self, walker: Walker, i: int, obs: Any) -> None:
+    def _begin_episode(self, walker: AnyWalker, i: int, obs: Any) -> None:
         """Begin an episode in one environment."""
         _check_layout(self._single_envs[i], walker.experience)
         walker.begin(self._single_envs[i], self._take_row(obs, i))
@@ -282,7 +298,8 @@ class ExploringVector(gym.vector.VectorWrapper):
                     self._begin_episode(walker, i, row[0])
                 else:
                     self._add_step(walker, i, int(actions[i]), row)
-            walkers[0].experience.check_repeats()
+        last_obs = [self._take_row(row[0], i) for i in range(self.num_envs)]
+        self._knowledge.check_repeats(self._walkers, last_obs)
         if self._autoreset == AutoresetMode.NEXT_STEP:
             is_over = np.logical_or(row[2], row[3]) & ~np.array(was_over)
             self._is_over = is_over.tolist()
@@ -290,7 +307,7 @@ class ExploringVector(gym.vector.VectorWrapper):
 
     def _add_step(
         self,
-        walker: Walker,
+        walker: AnyWalker,
         i: int,
         action: int,
         row: tuple[Any, NDArray[Any], BoolArray, BoolArray, dict[str, Any]],
@@ -354,7 +371,7 @@ def _choose_seed(env: gym.Env[Any, Any], seed: int | None) -> int:
     return 0 if seed is None else seed
 
 
-def _check_layout(env: gym.Env[Any, Any], experience: Experience) -> None:
+def _check_layout(env: gym.Env[Any, Any], experience: Knowledge) -> None:
     """Raise ValueError if the layout is not the one that was explored."""
     layout = experience.about.layout
     if layout is None or layout == find_family(env).identify_layout(env.unwrapped):

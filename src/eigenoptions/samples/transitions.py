@@ -184,6 +184,9 @@ class Transitions(Record):
 
 def _read_parts(data: Any, reading: Reading) -> Parts:
     """The parts of data of any kind, as arrays."""
+    # What `explore` found has all steps as transitions.
+    if isinstance(getattr(data, "transitions", None), Transitions):
+        data = data.transitions
     if isinstance(data, Transitions):
         parts = _list_parts(data)
         if reading.drops_missing:
