@@ -6,6 +6,7 @@
 ``python -m studies shaping`` compares dense rewards,
 ``python -m studies exploration`` measures the automatic setting of exploration,
 ``python -m studies layouts`` trains agents with skills in layouts never seen,
+``python -m studies vectors`` explores where nothing repeats,
 and ``python -m studies environments`` tries 63 environments.
 """
 
@@ -21,6 +22,7 @@ STUDIES = (
     "shaping",
     "exploration",
     "layouts",
+    "vectors",
     "environments",
 )
 

@@ -138,6 +138,18 @@ def test_known_continues() -> None:
         eo.explore("CartPole-v1", 100, known=found)
 
 
+@pytest.mark.parametrize("env", [Field(box=True), Field()])
+def test_a_file_holds_what_was_found(env: Any, tmp_path: Any) -> None:
+    found = eo.explore(env, 400, seed=0, until=1.0)
+    found.save(tmp_path / "found.safetensors")
+    loaded = eo.load_found(tmp_path / "found.safetensors")
+    assert np.array_equal(loaded.transitions.obs, found.transitions.obs)
+    assert np.array_equal(loaded.transitions.action, found.transitions.action)
+    assert loaded.reward_rule == found.reward_rule
+    assert loaded.states == found.states
+    assert eo.explore(env, 50, known=loaded, seed=0).n_steps == found.n_steps + 50
+
+
 def test_options_of_cells_act_on_observations() -> None:
     found = eo.explore(Field(), 1500, seed=0)
     options = eo.discover(found, n_options=4)

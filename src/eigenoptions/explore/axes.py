@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -60,6 +61,31 @@ class Axes:
         self.turns = np.where(self.is_angle, 4 * quarters, 0)
         self.size = np.where(self.is_angle, np.pi / 2 / quarters, self.step)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Everything in plain lists, for a file."""
+        return {
+            "columns": self.columns,
+            "circles": [list(circle) for circle in self.circles],
+            "angles": self.angles,
+            "left_out": [[j, kind] for j, kind in self.left_out.items()],
+            "step": self.step.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, held: dict[str, Any]) -> Axes:
+        """What `to_dict` returned."""
+        axes = cls(
+            [int(j) for j in held["columns"]],
+            [(int(i), int(j)) for i, j in held["circles"]],
+            [int(j) for j in held["angles"]],
+            {int(j): str(kind) for j, kind in held["left_out"]},
+        )
+        axes.step = np.array(held["step"], dtype=np.float64)
+        if axes.step.shape != (axes.d,) or not (axes.step > 0).all():
+            raise ValueError("each coordinate needs a step above 0")
+        axes.scale()
+        return axes
+
     def describe_left_out(self) -> str:
         """Name the columns that move and are left out, with the reason."""
         return _describe(self.left_out)
@@ -80,6 +106,20 @@ class Axes:
         angles = [np.arctan2(obs[:, j], obs[:, i]) for i, j in self.circles]
         angles += [obs[:, column] for column in self.angles]
         return np.column_stack([obs[:, self.columns], *angles]) / self.size
+
+    def write(self, points: FloatArray, rows: FloatArray) -> FloatArray:
+        """Observations of points; columns that are no axes keep those of rows."""
+        rows = rows.copy()
+        values = points * self.size
+        n_plain = len(self.columns)
+        rows[:, self.columns] = values[:, :n_plain]
+        for (i, j), angle in zip(self.circles, values[:, n_plain:].T, strict=False):
+            rows[:, i] = np.cos(angle)
+            rows[:, j] = np.sin(angle)
+        jumping = values[:, n_plain + len(self.circles) :]
+        # From -pi to pi, as `read` has it where an angle jumps there.
+        rows[:, self.angles] = (jumping + np.pi) % (2 * np.pi) - np.pi
+        return rows
 
     def subtract(self, after: FloatArray, before: FloatArray) -> FloatArray:
         """Changes from one point to another, the shorter way round for angles."""

@@ -10,12 +10,10 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, Discrete, Space
 
 from eigenoptions._types import FloatArray
-from eigenoptions.envs.sources import count_actions, env_name
 
 
 class Controls:
@@ -23,8 +21,10 @@ class Controls:
 
     Parameters
     ----------
-    env : gymnasium.Env
-        The environment, with actions ``Discrete(n)`` or a ``Box`` that has bounds.
+    space : gymnasium.Space
+        The actions, ``Discrete(n)`` or a ``Box`` that has bounds.
+    name : str, default="the environment"
+        Id of the environment.
 
     Attributes
     ----------
@@ -36,21 +36,24 @@ class Controls:
 
     Examples
     --------
-    >>> Controls(gym.make("MountainCarContinuous-v0")).vectors.ravel().tolist()
+    >>> Controls(Box(-2.0, 2.0, (1,))).vectors.ravel().tolist()
     [-1.0, 0.0, 1.0]
     """
 
-    def __init__(self, env: gym.Env[Any, Any]) -> None:
-        space = env.action_space
+    def __init__(self, space: Space[Any], name: str = "the environment") -> None:
         self.is_box = isinstance(space, Box)
-        if not isinstance(space, Box):
-            n_actions = count_actions(env)
-            self.vectors: FloatArray = np.eye(n_actions)
-            self.given: list[Any] = list(range(n_actions))
+        self.space = space
+        if isinstance(space, Discrete):
+            self.vectors: FloatArray = np.eye(int(space.n))
+            self.given: list[Any] = list(range(int(space.n)))
             return
+        if not isinstance(space, Box):
+            raise ValueError(
+                f"{name} has actions {space}: explore takes Discrete or Box actions"
+            )
         if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
             raise ValueError(
-                f"{env_name(env)} has actions without bounds, {space}: give it some "
+                f"{name} has actions without bounds, {space}: give it some "
                 "(gymnasium.wrappers.RescaleAction)"
             )
         self._low = space.low.astype(np.float64).ravel()

@@ -160,6 +160,16 @@ class Found(Record):
         ranks[self.seen] = np.arange(len(self.seen))
         return readonly(ranks)
 
+    @property
+    def step_observations(self) -> Sequence[Any]:
+        """The observations of all steps, each once where states repeat."""
+        return self.observations
+
+    @property
+    def step_rows(self) -> tuple[IndexArray, IndexArray]:
+        """``(N,)`` the observations before and after each step, as their numbers."""
+        return self.ranks[self.numbers.obs], self.ranks[self.numbers.next_obs]
+
     @cached_property
     def transitions(self) -> Transitions:
         """All steps with observations, rewards, and how episodes ended.

@@ -11,9 +11,11 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from gymnasium.spaces import Box
 
 from eigenoptions._types import BoolArray, FloatArray, IndexArray
 from eigenoptions.explore.axes import Axes
@@ -25,8 +27,11 @@ from eigenoptions.explore.way_back import WayBack
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp.chains import find_ends
 from eigenoptions.mdp.recognition import Recognition
+from eigenoptions.options.files import write_arrays
 from eigenoptions.samples import Transitions
 
+# The kind of a file.
+VECTORS = "found of vectors"
 # Cells begin a little beside zero, a value that repeats.
 _OFFSET = 0.37
 
@@ -42,6 +47,14 @@ class VectorLog(NamedTuple):
     terminated: BoolArray
     truncated: BoolArray
     is_first: BoolArray
+
+
+class Ways(NamedTuple):
+    """What an option does at some observations."""
+
+    rows: FloatArray
+    actions: IndexArray  # numbers
+    times: FloatArray  # steps to a reward
 
 
 class VectorRewards:
@@ -207,6 +220,18 @@ class VectorFound(Found):
     columns: Sequence[int] | None = None
     least_reward: float | None = None
 
+    @property
+    def step_observations(self) -> Sequence[Any]:
+        """The observations before all steps, and then those after them."""
+        steps = self.transitions
+        return np.concatenate([steps.obs, steps.next_obs])  # type: ignore[return-value]
+
+    @property
+    def step_rows(self) -> tuple[IndexArray, IndexArray]:
+        """``(N,)`` the observations before and after each step, as their numbers."""
+        rows = np.arange(self.n_steps)
+        return rows, self.n_steps + rows
+
     @cached_property
     def transitions(self) -> Transitions:
         """All steps, with the observations and actions that were."""
@@ -236,6 +261,11 @@ class VectorFound(Found):
     def _is_rewarded(self) -> BoolArray:
         """``(N,)`` which steps are rewarded."""
         return self._counted.find_rewarded(self.log)
+
+    @property
+    def is_step_rewarded(self) -> BoolArray:
+        """``(N,)`` which steps are rewarded."""
+        return self._is_rewarded
 
     @property
     def reward_rule(self) -> str:
@@ -299,6 +329,70 @@ class VectorFound(Found):
         which a way is known, and plans anew where it is led elsewhere.
         """
         return VectorOption(self.reader, self.controls, self._way_back)
+
+    def save(self, path: str | Path) -> None:
+        """Write a safetensors file, completely or not at all; `load_found` reads it."""
+        space = self.controls.space
+        actions: dict[str, Any] = {"n": len(self.controls)}
+        if isinstance(space, Box):
+            actions = {
+                "low": space.low.ravel().tolist(),
+                "high": space.high.ravel().tolist(),
+                "shape": list(space.shape),
+                "dtype": str(space.dtype),
+            }
+        columns = None
+        if self.columns is not None:
+            columns = [int(column) for column in self.columns]
+        header = {
+            "name": self.about.name,
+            "seed": self.about.seed,
+            "actions": actions,
+            "form": self.reader.form,
+            "axes": self.axes.to_dict(),
+            "columns": columns,
+            "least_reward": self.least_reward,
+        }
+        write_arrays(path, VECTORS, header, dict(self.log._asdict()))
+
+    def imagine_ways(self, n_ways: int = 40, most: int = 200) -> Ways:
+        """Return what the option does on its ways, for `clone`.
+
+        They begin at observations that were seen, some of them at starts, and go on in
+        the model of one step.
+
+        Parameters
+        ----------
+        n_ways : int, default=40
+            Number of ways.
+        most : int, default=200
+            Most steps of each.
+        """
+        way_back = self._way_back
+        log = self.log
+        times = way_back.measure(log.obs)
+        known = np.flatnonzero(np.isfinite(times))
+        starts = known[log.is_first[known]]
+        evenly = np.linspace(0, len(known) - 1, n_ways - n_ways // 4).astype(int)
+        first = np.resize(starts, n_ways // 4) if len(starts) else known[:0]
+        # No imagined observation is outside of those that were.
+        low, high = log.obs.min(axis=0), log.obs.max(axis=0)
+        rows, actions = [], []
+        for start in [*first.tolist(), *known[evenly].tolist()]:
+            row = log.obs[start]
+            path = way_back.begin()
+            for _ in range(most):
+                code = path.act(row)
+                if code < 0:
+                    break
+                rows.append(row)
+                actions.append(code)
+                row, is_there = way_back.imagine(row, code)
+                row = np.clip(row, low, high)
+                if is_there:
+                    break
+        stacked = np.array(rows)
+        return Ways(stacked, np.array(actions), way_back.measure(stacked))
 
     def __repr__(self) -> str:
         n_rewarded = int(self._is_rewarded.sum())

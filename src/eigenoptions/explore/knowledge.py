@@ -17,12 +17,12 @@ from eigenoptions._types import BoolArray, IndexArray
 from eigenoptions._validation import check_type
 from eigenoptions.envs.families import Key
 from eigenoptions.envs.recognisers import choose_recognition, describe_key
-from eigenoptions.envs.sources import count_actions
+from eigenoptions.envs.sources import count_actions, env_name
 from eigenoptions.explore.controls import Controls
 from eigenoptions.explore.experience import Experience, Promise, describe_env
 from eigenoptions.explore.found import About, Found, Log
 from eigenoptions.explore.found_vectors import VectorFound
-from eigenoptions.explore.rows import VectorReader, reads_vectors
+from eigenoptions.explore.rows import VectorReader, describe_space, reads_vectors
 from eigenoptions.explore.vectors import VectorExperience, describe_vectors, take_over
 from eigenoptions.explore.walkers import Knowledge, Walkers
 
@@ -95,7 +95,7 @@ class KnowledgeMaker:
         assert self._reader is not None
         return VectorExperience(
             describe_vectors(self._env, self._seed),
-            Controls(self._env),
+            Controls(self._env.action_space, env_name(self._env)),
             self._reader,
             self._columns,
             self._least_reward,
@@ -142,7 +142,7 @@ def choose_reader(env: gym.Env[Any, Any], key: str | Key | None) -> VectorReader
         if is_box:
             count_actions(env)
         return None
-    return VectorReader(env)
+    return VectorReader(describe_space(space), env_name(env))
 
 
 def restore_vectors(experience: VectorExperience, found: Found) -> None:

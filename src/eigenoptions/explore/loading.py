@@ -7,13 +7,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from gymnasium.spaces import Box, Discrete, Space
 
 from eigenoptions._validation import check_int, check_memory
 from eigenoptions.envs.families import Key
 from eigenoptions.envs.recognisers import describe_key, make_recogniser
+from eigenoptions.explore.axes import Axes
+from eigenoptions.explore.controls import Controls
 from eigenoptions.explore.experience import Experience
 from eigenoptions.explore.found import About, Found, Log
+from eigenoptions.explore.found_vectors import (
+    VECTORS,
+    VectorFound,
+    VectorLog,
+    make_vector_found,
+)
 from eigenoptions.explore.packing import unpack_keys, unpack_observations
+from eigenoptions.explore.rows import VectorReader
 from eigenoptions.options.files import Arrays, read_arrays
 
 # What the columns of the log hold, as kinds of NumPy.
@@ -51,6 +61,13 @@ def load_found(path: str | Path, *, key: Key | None = None) -> Found:
     >>> folder.cleanup()
     """
     header, arrays = read_arrays(path)
+    if header.get("kind") == VECTORS:
+        try:
+            return _read_vectors(header, arrays)
+        except Exception as error:
+            raise ValueError(
+                f"{path} is not what explore found, or damaged: {error!r}"
+            ) from None
     if header.get("kind") != "found":
         raise ValueError(f"{path} holds {header.get('kind')}, not what explore found")
     written = header.get("by")
@@ -101,6 +118,58 @@ def _read_found(header: dict[str, Any], arrays: Arrays, by: str | Key) -> Found:
         [(int(state), int(action)) for state, action in np.argwhere(given_up)],
     )
     return experience.found
+
+
+def _read_vectors(header: dict[str, Any], arrays: Arrays) -> VectorFound:
+    """Return what a file of vectors holds, after it was checked."""
+    name = str(header["name"])
+    controls = Controls(_read_actions(header["actions"]), name)
+    reader = VectorReader(header["form"], name)
+    axes = Axes.from_dict(header["axes"])
+    log = VectorLog(*(arrays[column] for column in VectorLog._fields))
+
+    n_steps = len(log.reward)
+    rows = (n_steps,)
+    forms: list[tuple[str, tuple[int, ...]]] = [
+        ("f", (n_steps, reader.width)),
+        ("f", (n_steps, controls.vectors.shape[1])),
+        ("i", rows),
+        ("f", (n_steps, reader.width)),
+        ("f", rows),
+        ("b", rows),
+        ("b", rows),
+        ("b", rows),
+    ]
+    for column, (kind, shape) in zip(VectorLog._fields, forms, strict=True):
+        array = arrays[column]
+        _check_column(column, array, kind, shape, len(controls) if kind == "i" else 2)
+        if kind == "f" and not np.isfinite(array).all():
+            raise ValueError(f"{column} must be finite")
+    used = [*axes.columns, *axes.angles, *(j for pair in axes.circles for j in pair)]
+    if not n_steps or not 0 <= min(used) <= max(used) < reader.width:
+        raise ValueError("there must be steps, and columns of them")
+    about = About(
+        name=name,
+        n_actions=len(controls),
+        by="observation",
+        seed=check_int("seed", header["seed"], 0),
+    )
+    return make_vector_found(
+        about, controls, reader, log, axes, header["columns"], header["least_reward"]
+    )
+
+
+def _read_actions(actions: dict[str, Any]) -> Space[Any]:
+    """Return the space of actions that a file describes."""
+    if "n" in actions:
+        n_actions = check_int("n_actions", actions["n"])
+        check_memory(f"{n_actions:,} actions", 8.0 * n_actions**2, "it is damaged")
+        return Discrete(n_actions)
+    shape = tuple(check_int("shape", n) for n in actions["shape"])
+    low = np.array(actions["low"]).reshape(shape)
+    high = np.array(actions["high"]).reshape(shape)
+    dtype: Any = np.dtype(actions["dtype"])
+    return Box(low.astype(dtype), high.astype(dtype), dtype=dtype)
 
 
 def _read_about(header: dict[str, Any], arrays: Arrays, by: str | Key) -> About:

@@ -407,7 +407,7 @@ def describe_vectors(env: gym.Env[Any, Any], seed: int) -> About:
     """Return what is known of an environment with vectors before the first step."""
     return About(
         name=env_name(env),
-        n_actions=len(Controls(env)),
+        n_actions=len(Controls(env.action_space, env_name(env))),
         by="observation",
         seed=seed,
     )

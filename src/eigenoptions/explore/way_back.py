@@ -62,6 +62,7 @@ class WayBack:
         self._times = self._find_times(before, is_last, is_rewarded)
         is_known = np.isfinite(self._times)
         self.longest = max(float(self._times[is_known].max()), 1.0)
+        self._rewarded = cKDTree(_spread(self.axes, after[is_rewarded]))
         self.table = self._make_table(before, after, is_rewarded)
 
     def _find_times(
@@ -112,6 +113,13 @@ class WayBack:
         far, near = self._tree.query(points, distance_upper_bound=2.0 * NEAR)
         times = np.append(self._times, np.inf)[near]
         return np.where(np.isfinite(far), times + DETOUR * far, np.inf)
+
+    def imagine(self, row: FloatArray, code: int) -> tuple[FloatArray, bool]:
+        """The observation after an action, and whether the reward is there."""
+        point = self.outlook.expect(self.axes.read(row[None])[0], code)
+        after = self.axes.write(point[None], row[None])[0]
+        far, _ = self._rewarded.query(_spread(self.axes, point[None]))
+        return after, bool(far[0] < NEAR)
 
     def begin(self) -> Path:
         """Begin a path from anywhere."""

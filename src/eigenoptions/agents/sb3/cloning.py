@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array
 from scipy.sparse.linalg import spsolve
 from stable_baselines3.common.base_class import BaseAlgorithm
@@ -23,6 +24,7 @@ from eigenoptions.agents.sb3.observations import (
     take_rows,
 )
 from eigenoptions.explore.found import Found, make_reward_mdp
+from eigenoptions.explore.found_vectors import VectorFound
 from eigenoptions.mdp import reachable
 from eigenoptions.mdp.chains import compute_policy_transitions
 from eigenoptions.options import TERMINATE
@@ -66,7 +68,7 @@ class _KnownWays(NamedTuple):
 
     states: IndexArray
     observations: Observations
-    actions: IntegerArray
+    actions: NDArray[Any]
     values: FloatArray
     weights: FloatArray
 
@@ -161,7 +163,10 @@ def clone(
             progress(step, steps)
     policy.set_training_mode(False)
 
-    cloned = _measure_fit(policy, ways, found)
+    if isinstance(found, VectorFound):
+        cloned = _measure_vector_fit(policy, ways, found)
+    else:
+        cloned = _measure_fit(policy, ways, found)
     _warn_of_poor_fit(cloned, min_accuracy, min_probability, steps)
     return cloned
 
@@ -186,6 +191,8 @@ def _check_agent(agent: BaseAlgorithm) -> Any:
 
 def _collect_ways(agent: Any, found: Found, start_weight: float) -> _KnownWays:
     """Return the states from which a way is known, and what is fitted there."""
+    if isinstance(found, VectorFound):
+        return _collect_vector_ways(agent, found)
     policy = found.option().policy
     # Rows of `found.seen`, and of the observations, which are in the same order.
     rows = np.flatnonzero(policy[found.seen] >= 0)
@@ -204,6 +211,46 @@ def _collect_ways(agent: Any, found: Found, start_weight: float) -> _KnownWays:
         values=values[states],
         weights=_weigh_states(found, policy, states, start_weight),
     )
+
+
+def _collect_vector_ways(agent: Any, found: VectorFound) -> _KnownWays:
+    """Return what the option does at observations of steps."""
+    ways = found.imagine_ways()
+    if not len(ways.rows):
+        raise ValueError(
+            f"no way to what was rewarded is known in {found!r}: explore further, "
+            'explore(env, steps, known=found, until="known")'
+        )
+    actions: NDArray[Any] = ways.actions
+    if found.controls.is_box:
+        actions = np.stack([found.controls.given[code] for code in ways.actions])
+    n_ways = len(ways.rows)
+    return _KnownWays(
+        states=np.arange(n_ways),
+        observations=stack_observations(
+            agent, found, list(found.reader.write(ways.rows))
+        ),
+        actions=actions,
+        values=_discount_rewards(found, ways.times, agent.gamma),
+        weights=np.full(n_ways, 1.0 / n_ways),
+    )
+
+
+def _discount_rewards(
+    found: VectorFound, times: FloatArray, gamma: float
+) -> FloatArray:
+    """Return the discounted rewards of ways that take some steps.
+
+    All steps give the ordinary reward, and the last one the mean of those that were
+    rewarded.
+    """
+    is_rewarded = found.is_step_rewarded
+    last = found.log.reward[is_rewarded].mean()
+    ordinary = float(np.median(found.log.reward[~is_rewarded]))
+    n_before = np.maximum(times - 1.0, 0.0)
+    before = n_before if gamma == 1 else (1.0 - gamma**n_before) / (1.0 - gamma)
+    values: FloatArray = ordinary * before + last * gamma**n_before
+    return values
 
 
 def _compute_values(found: Found, policy: IntegerArray, gamma: float) -> FloatArray:
@@ -335,6 +382,29 @@ def _measure_fit(policy: Any, ways: _KnownWays, found: Found) -> Cloned:
         reaches_reward=bool(is_reached[found.mdp.n_listed]),
         value_error=float(np.sqrt(np.square(values - ways.values).mean())),
         least_probability=least_probability,
+    )
+
+
+def _measure_vector_fit(policy: Any, ways: _KnownWays, found: VectorFound) -> Cloned:
+    """Return how well the network fits at observations of steps.
+
+    There is no table to follow it in: that it leads to the reward is taken from the
+    accuracy.
+    """
+    observations = obs_as_tensor(ways.observations, policy.device)
+    with torch.no_grad():
+        actions = policy.get_distribution(observations).mode().cpu().numpy()
+        values = policy.predict_values(observations).cpu().numpy().ravel()
+    numbers = [found.controls.read(action)[1] for action in actions]
+    known = [found.controls.read(action)[1] for action in ways.actions]
+    accuracy = float((np.array(numbers) == np.array(known)).mean())
+    return Cloned(
+        n_states=len(ways.states),
+        accuracy=accuracy,
+        possible_accuracy=1.0,
+        reaches_reward=True,
+        value_error=float(np.sqrt(np.square(values - ways.values).mean())),
+        least_probability=1.0,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,6 +15,7 @@ from stable_baselines3.common.vec_env import VecTransposeImage, unwrap_vec_wrapp
 from eigenoptions._types import IndexArray
 from eigenoptions.envs import FixedSeed
 from eigenoptions.explore.found import Found
+from eigenoptions.explore.found_vectors import VectorFound
 
 logger = logging.getLogger("eigenoptions")
 
@@ -28,6 +30,13 @@ def check_same_task(agent: BaseAlgorithm, found: Found) -> None:
             f"found must be what explore returns, got {type(found).__name__}"
         )
     action_space = agent.action_space
+    if isinstance(found, VectorFound) and found.controls.is_box:
+        if action_space != found.controls.space:
+            raise ValueError(
+                f"the agent has actions {action_space}, found has "
+                f"{found.controls.space}: explore the agent's environment"
+            )
+        return
     if not isinstance(action_space, spaces.Discrete):
         raise ValueError(
             f"the agent's actions must be numbers, got {action_space}: explore knows "
@@ -65,8 +74,12 @@ def _check_layout(agent: BaseAlgorithm, found: Found) -> None:
             )
 
 
-def stack_observations(agent: BaseAlgorithm, found: Found) -> Observations:
-    """Return one observation of each state of ``found.seen`` as the agent stores it.
+def stack_observations(
+    agent: BaseAlgorithm, found: Found, seen: Sequence[Any] | None = None
+) -> Observations:
+    """Return observations as the agent stores them.
+
+    Those of the states of ``found.seen``, or other ones.
 
     SB3 moves the channels of images to the front, and so does this.
 
@@ -83,14 +96,16 @@ def stack_observations(agent: BaseAlgorithm, found: Found) -> Observations:
     if transposer is not None:
         space = transposer.venv.observation_space
 
+    if seen is None:
+        seen = found.observations
     observations: Observations
     if isinstance(space, spaces.Dict):
         observations = {}
         for name, part in space.spaces.items():
-            rows = [_get_part(obs, name, space) for obs in found.observations]
+            rows = [_get_part(obs, name, space) for obs in seen]
             observations[name] = _stack(rows, part)
     else:
-        observations = _stack(found.observations, space)
+        observations = _stack(seen, space)
 
     if transposer is not None:
         return transposer.transpose_observations(observations)

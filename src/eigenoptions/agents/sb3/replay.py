@@ -8,6 +8,8 @@ from math import ceil
 from typing import Any
 
 import numpy as np
+from gymnasium.spaces import Box
+from numpy.typing import NDArray
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
@@ -21,6 +23,7 @@ from eigenoptions.agents.sb3.observations import (
 )
 from eigenoptions.envs import OptionsWrapper
 from eigenoptions.explore.found import Found
+from eigenoptions.explore.found_vectors import VectorFound
 from eigenoptions.options import OptionSet
 
 logger = logging.getLogger("eigenoptions")
@@ -40,8 +43,9 @@ def fill_replay(agent: BaseAlgorithm, found: Found) -> int:
     Parameters
     ----------
     agent : stable_baselines3.common.off_policy_algorithm.OffPolicyAlgorithm
-        DQN, `OptionsDQN` or another with discrete actions. Options have the numbers
-        after the primitive actions, which keep theirs.
+        DQN, `OptionsDQN` or another with discrete actions; SAC, TD3 or DDPG where
+        vectors were explored with a ``Box`` of actions. Options have the numbers after
+        the primitive actions, which keep theirs.
     found : Found
         What `explore` returned.
 
@@ -87,7 +91,9 @@ def fill_replay(agent: BaseAlgorithm, found: Found) -> int:
             f"buffer_size={n_rows * buffer.n_envs} or more"
         )
 
-    observations = stack_observations(agent, found)
+    observations = stack_observations(agent, found, found.step_observations)
+    before, after = found.step_rows
+    actions = _read_actions(agent, found)
     numbers = found.numbers
     assert numbers.reward is not None
     extras = _collect_extras(agent, found)
@@ -97,20 +103,33 @@ def fill_replay(agent: BaseAlgorithm, found: Found) -> int:
     order = (first_steps + np.arange(n_rows)[:, None]) % found.n_steps
     is_truncated = _find_truncated(found, order, buffer.handle_timeout_termination)
     for row, steps in enumerate(order):
-        next_places = found.ranks[numbers.next_obs[steps]]
+        next_places = after[steps]
         infos = []
         for i, next_place in enumerate(next_places):
             info = {"TimeLimit.truncated": bool(is_truncated[row, i])}
             infos.append(info | extras[next_place])
         buffer.add(
-            take_rows(observations, found.ranks[numbers.obs[steps]]),
+            take_rows(observations, before[steps]),
             take_rows(observations, next_places),
-            numbers.action[steps],
+            actions[steps],
             numbers.reward[steps],
             numbers.terminated[steps] | is_truncated[row],
             infos,
         )
     return found.n_steps
+
+
+def _read_actions(agent: Any, found: Found) -> NDArray[Any]:
+    """Return the actions of all steps as the buffer holds them.
+
+    SB3 stores vectors in -1 to 1, whatever the bounds of the environment are.
+    """
+    if not isinstance(found, VectorFound):
+        return found.numbers.action
+    if isinstance(agent.action_space, Box):
+        scaled: NDArray[Any] = agent.policy.scale_action(found.transitions.action)
+        return scaled
+    return found.transitions.action
 
 
 def _warn_of_coarse_key(found: Found) -> None:
@@ -147,7 +166,7 @@ def _find_truncated(
 def _collect_extras(agent: BaseAlgorithm, found: Found) -> Sequence[dict[str, Any]]:
     """Return what our buffer stores beside the step to each state, for every state."""
     if not isinstance(getattr(agent, "replay_buffer", None), SMDPReplayBuffer):
-        return [{}] * len(found.seen)
+        return [{}] * len(found.step_observations)
     env = agent.get_env()
     if env is None or not all(env.env_is_wrapped(OptionsWrapper)):
         raise ValueError(
@@ -159,16 +178,18 @@ def _collect_extras(agent: BaseAlgorithm, found: Found) -> Sequence[dict[str, An
     state = env.get_attr("state")[0]
 
     n_primitive = found.about.n_actions
-    masks = np.ones((len(found.seen), n_primitive + len(options)), dtype=np.bool_)
+    masks = np.ones(
+        (len(found.step_observations), n_primitive + len(options)), dtype=np.bool_
+    )
     masks[:, n_primitive:] = _find_available(options, state, found)
     return [{"discount": gamma, "action_mask": mask} for mask in masks]
 
 
 def _find_available(options: Any, state: Any, found: Found) -> BoolArray:
     """Return which options are available in each seen state, ``(S, n_options)``."""
-    inputs: Sequence[Any] = found.observations
+    inputs: Sequence[Any] = found.step_observations
     if state is not None:
-        inputs = [state(obs) for obs in found.observations]
+        inputs = [state(obs) for obs in found.step_observations]
     elif isinstance(options, OptionSet):
         inputs = _number_states(options, found)
 
