@@ -19,6 +19,7 @@ from eigenoptions.deep import (
     Clusters,
     Dataset,
     clusters,
+    encoder,
     learn,
     training,
 )
@@ -496,9 +497,12 @@ def test_the_rate_falls_linearly(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(np.array(rates) / rates[0], [1.0, 0.75, 0.5, 0.25])
 
 
-def test_observations_are_encoded_in_blocks(found: Any) -> None:
+def test_observations_are_encoded_in_blocks(
+    found: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = found.features(XY)
-    in_blocks = found.features._encode(XY, block_rows=8)
+    monkeypatch.setattr(encoder, "_BLOCK_ROWS", 8)
+    in_blocks = found.features(XY)
     np.testing.assert_allclose(in_blocks, whole, atol=1e-5)
 
 

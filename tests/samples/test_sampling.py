@@ -306,7 +306,6 @@ NAN = (np.full((3, 2), np.nan), [0, 0, 0], np.zeros((3, 2)))
         ((np.eye(2), [0, 10**9], np.eye(2)), {}, "n_actions"),
         ("Pendulum-v1", {}, "Discrete"),
         (lambda: Drift(Box(0, 255, (84, 84), np.uint8)), {"steps": 50}, "images"),
-        ("Blackjack-v1", {}, "deterministic"),
         ("Blackjack-v1", {"steps": 50}, "features="),
         ("NoSuchEnv-v0", {}, "NoSuchEnv"),
         ("MountainCar-v0", {"steps": 0}, "steps"),
