@@ -26,6 +26,8 @@ STYLE: Any = {
     "legend.frameon": False,
     "lines.linewidth": 1.2,
     "figure.dpi": 150,
+    # The names of elements in SVG files are the same in each run.
+    "svg.hashsalt": "eigenoptions",
 }
 
 # Lines differ by dashes as well as by colour.
