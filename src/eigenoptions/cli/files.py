@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,17 +32,22 @@ def check_writable(folder: Path | None) -> None:
 
 
 def save_answer(
-    folder: Path,
+    folder: Path | None,
     name: str,
     answer: dict[str, Any],
-    figure: Any,
+    draw_figure: Callable[[], Any],
 ) -> list[Path]:
-    """Write an answer as JSON and its Matplotlib figure as SVG; return their paths."""
+    """Write an answer as JSON and its Matplotlib figure as SVG; return their paths.
+
+    Without a folder nothing is written, and nothing is drawn.
+    """
+    if folder is None:
+        return []
     from eigenoptions.plots import save_figure
 
     folder.mkdir(parents=True, exist_ok=True)
     json_file = folder / f"{name}.json"
     json_file.write_text(json.dumps(answer), encoding="utf-8")
     figure_file = folder / f"{name}.svg"
-    save_figure(figure, figure_file)
+    save_figure(draw_figure(), figure_file)
     return [json_file, figure_file]

@@ -35,9 +35,16 @@ def name_state(mdp: eo.MDP, state: int | None) -> str:
     return str(tuple(mdp.coords[state].tolist()))
 
 
-def get_settings(options: eo.OptionSet | eo.LinearOptionSet) -> dict[str, Any]:
-    """Get how options were made: the numbers and words of their provenance."""
-    settings = {}
+def get_settings(
+    options: eo.OptionSet | eo.LinearOptionSet, seed: int | None = None
+) -> dict[str, Any]:
+    """Get how options were made: the numbers and words of their provenance.
+
+    With the seed of a command, their number and this seed come first.
+    """
+    settings: dict[str, Any] = {}
+    if seed is not None:
+        settings = {"n_options": len(options), "seed": seed}
     for name, value in options.provenance.items():
         is_simple = isinstance(value, str | int | float)
         if is_simple and name not in ("mdp", "source"):

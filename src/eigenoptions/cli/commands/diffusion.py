@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,18 +86,15 @@ def run(arguments: Namespace) -> None:
             bar.begin(task)
             rows.append(_measure_row(options[:count], arguments, bar.update))
 
-        settings = {"n_options": len(options), "seed": arguments.seed}
-        settings |= get_settings(options)
+        settings = get_settings(options, arguments.seed)
         answer = {
             "maze": mdp.name or arguments.maze,
             "states": mdp.n_states,
             "settings": settings,
             "curve": rows,
         }
-        files = []
-        if arguments.out is not None:
-            figure = _draw_curves(options, rows, arguments)
-            files = save_answer(arguments.out, "diffusion", answer, figure)
+        draw = partial(_draw_curves, options, rows, arguments)
+        files = save_answer(arguments.out, "diffusion", answer, draw)
 
     if arguments.as_json:
         print_json(answer, files)

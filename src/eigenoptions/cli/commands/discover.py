@@ -74,8 +74,7 @@ def run(arguments: Namespace) -> None:
         if arguments.out is not None:
             files = _save_options(arguments, options)
 
-    settings = {"n_options": len(options), "seed": arguments.seed}
-    settings |= get_settings(options)
+    settings = get_settings(options, arguments.seed)
     if arguments.as_json:
         print_json(describe_options(options, settings, arguments.maze), files)
         return

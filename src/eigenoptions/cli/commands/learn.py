@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from functools import partial
 from typing import Any
 
 import eigenoptions as eo
@@ -97,13 +98,8 @@ def run(arguments: Namespace) -> None:
             records[count] = _learn(mdp, options, count, arguments, bar)
 
         answer = _describe_records(mdp, options, records, arguments)
-        files = []
-        if arguments.out is not None:
-            from eigenoptions.plots import plot_learning
-
-            named_records = {_name_agent(n): record for n, record in records.items()}
-            figure = plot_learning(named_records)
-            files = save_answer(arguments.out, "learning", answer, figure)
+        draw = partial(_draw_curves, records)
+        files = save_answer(arguments.out, "learning", answer, draw)
 
     if arguments.as_json:
         print_json(answer, files)
@@ -251,6 +247,13 @@ def _describe_records(
         "settings": settings,
         "agents": agents,
     }
+
+
+def _draw_curves(records: dict[int, eo.LearningRecord]) -> Any:
+    """Draw the returns as a Matplotlib figure."""
+    from eigenoptions.plots import plot_learning
+
+    return plot_learning({_name_agent(n): record for n, record in records.items()})
 
 
 def _print_agents(agents: list[dict[str, Any]], arguments: Namespace) -> None:
