@@ -274,3 +274,9 @@ class Broken(Field):
 def test_bad_observations_are_refused(value: float, word: str) -> None:
     with pytest.raises(ValueError, match=word):
         eo.explore(Broken(value), 300, columns=[0, 1])
+
+
+def test_a_function_takes_whole_observations_of_what_was_found() -> None:
+    found = eo.explore(Field("constant"), 300, columns=[0, 1], seed=0)
+    options = eo.discover(found, 2, features=np.asarray)
+    assert options.directions.shape[1] == 3  # type: ignore[union-attr]

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from eigenoptions._registry import source_readers
+from eigenoptions.discovery.features import Fitted
 from eigenoptions.discovery.request import Request
 from eigenoptions.discovery.sources import ReadSource
 from eigenoptions.discovery.tables import discover_table
@@ -24,9 +25,7 @@ def read_found(found: Found, request: Request) -> ReadSource:
     transitions = found.transitions
     if isinstance(found, VectorFound):
         transitions = found.numbered_transitions
-        request = replace(request, n_actions=len(found.controls))
-        if request.columns is None and found.columns is not None:
-            request = replace(request, columns=list(found.columns))
+        request = _declare_vectors(found, request)
     if request.wants_samples or isinstance(found, VectorFound):
         read: ReadSource = source_readers.find("data")(transitions, request)
         return read
@@ -37,6 +36,20 @@ def read_found(found: Found, request: Request) -> ReadSource:
         is_environment=True,
         discover_room=partial(discover_found, found),
     )
+
+
+def _declare_vectors(found: VectorFound, request: Request) -> Request:
+    """The request with what is known of the steps, where the caller does not say it."""
+    n_actions = request.n_actions
+    if n_actions is None:
+        n_actions = len(found.controls)
+    columns = request.columns
+    features = request.features
+    # A function takes whole observations.
+    is_function = isinstance(features, Fitted) and callable(features.features)
+    if columns is None and found.columns is not None and not is_function:
+        columns = list(found.columns)
+    return replace(request, n_actions=n_actions, columns=columns)
 
 
 def discover_found(found: Found, request: Request) -> OptionSet:
