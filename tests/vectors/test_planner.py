@@ -832,3 +832,24 @@ def test_steps_that_change_nothing_are_refused(rng):
     obs = rng.uniform(0, 10, (200, 2))
     with pytest.raises(ValueError, match="none of 200 steps changes"):
         eo.Planner((obs, rng.integers(4, size=200), obs))
+
+
+def test_steps_that_end_at_the_goal_arrive_where_other_episodes_begin() -> None:
+    """The goal, 2, is also a start: only steps that end there enter it."""
+    log = {
+        "obs": [0, 1, 2, 1, 0, 1, 2],
+        "action": [1, 1, 0, 0, 1, 1, 1],
+        "next_obs": [1, 2, 1, 0, 1, 2, 3],
+        "terminated": [False, True, False, False, False, True, False],
+    }
+    planner = eo.Planner(log)
+    assert planner.mdp.n_additional == 1
+    assert planner.plan(0, 2).tolist() == [0, 1, 2]
+    assert [planner.act(state, 2) for state in (0, 1)] == [1, 1]
+    assert [planner.option(2).act(state) for state in (0, 1, 2)] == [1, 1, -1]
+    assert planner.start(2).act(0) == planner.places([2])[0].act(0) == 1
+    assert planner.distance(0, 2) > planner.distance(1, 2) > 0
+    # No way passes where the episode ends.
+    assert planner.distance(0, 3) == np.inf
+    with pytest.raises(ValueError, match="no way"):
+        planner.act(0, 3)

@@ -57,7 +57,7 @@ class Pilot:
         self.mdp = mdp
         self._model = model
         self._is_seen = is_seen
-        self._potentials = potentials
+        self.potentials = potentials
         self._gamma = gamma
         self._greedy = greedy
         self._courses: dict[int, Course] = {}
@@ -314,7 +314,7 @@ class Pilot:
 
     def _descend(self, goal: int) -> Course:
         """The course of greedy descent of the potential."""
-        value = self._potentials.find(goal)
+        value = self.potentials.find(goal)
         is_known = np.isfinite(value)
         # States without a way are far worse than all others.
         value = np.maximum(value, 10.0 * value[is_known].min() - 1.0)

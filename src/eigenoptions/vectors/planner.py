@@ -9,10 +9,12 @@ by more than a cell, happen whatever one aims at; a last action goes where they 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._progress import ProgressArgument, check_progress, shows_progress
@@ -32,6 +34,7 @@ from eigenoptions.options.purposes import make_goal_purposes
 from eigenoptions.options.solver import solve
 from eigenoptions.samples import Transitions
 from eigenoptions.spectra import spectrum
+from eigenoptions.vectors.arrivals import count_endings, let_arrive
 from eigenoptions.vectors.courses import find_most_likely
 from eigenoptions.vectors.displacement import Fit
 from eigenoptions.vectors.journey import Journey
@@ -85,7 +88,7 @@ class Planner:
     ----------
     mdp : MDP
         The table. A step that ended an episode where others went on leads to an
-        additional state, so that no way passes there.
+        additional state, so that no way passes there, but for ways to that very place.
     centers : ndarray of shape (S, columns) or None
         Mean observation in each cell; None for numbered states.
     cell_size : ndarray of shape (d,) or None
@@ -142,6 +145,7 @@ class Planner:
         self.cell_size: FloatArray | None = None
         self.fit: Fit | None = None
         self._model: VectorModel | None = None
+        self._endings: csr_array | None = None
         batch = Transitions.of(data, continuous=True)
         if batch.obs.ndim == 1:
             is_seen = self._read_numbers(data, batch)
@@ -159,10 +163,21 @@ class Planner:
             self.cell_size = model.cells.grid.size
             self.fit = model.fit
             is_seen = np.ones(self.mdp.n_states, dtype=np.bool_)
-        self._potentials = Potentials(self.mdp, potential, temperature)
-        self._pilot = Pilot(
-            self.mdp, self._model, is_seen, self._potentials, self._gamma, greedy
+        self._make_potentials = partial(
+            Potentials, kind=potential, temperature=temperature
         )
+        self._make_pilot = partial(
+            Pilot,
+            model=self._model,
+            is_seen=is_seen,
+            gamma=self._gamma,
+            greedy=greedy,
+        )
+        self._pilot = self._make_pilot(
+            self.mdp, potentials=self._make_potentials(self.mdp)
+        )
+        # To goals where episodes ended in the midst of others.
+        self._pilots: dict[int, Pilot] = {}
 
     def _read_numbers(self, data: Any, batch: Transitions) -> BoolArray:
         """Count steps between numbered states; return which of them are seen."""
@@ -177,6 +192,7 @@ class Planner:
         if batch.action.ndim != 1 or batch.action.dtype.kind not in "iu":
             source = batch
         self.mdp = MDP.from_transitions(source)
+        self._endings = count_endings(batch, self.mdp)
         seen = np.concatenate([batch.obs, batch.next_obs])
         return np.asarray(np.bincount(seen, minlength=self.mdp.n_states) > 0)
 
@@ -186,15 +202,29 @@ class Planner:
         """The number of the state, or of the cell, that an observation belongs to."""
         return self._pilot.locate(obs)[1]
 
+    def _toward(self, goal: int) -> Pilot:
+        """Who goes to a goal: steps that ended there arrive, those elsewhere end."""
+        if self._endings is None:
+            return self._pilot
+        if goal not in self._pilots:
+            mdp = let_arrive(self.mdp, self._endings, goal)
+            pilot = self._pilot
+            if mdp is not self.mdp:
+                pilot = self._make_pilot(mdp, potentials=self._make_potentials(mdp))
+            self._pilots[goal] = pilot
+        return self._pilots[goal]
+
     # How far things are
 
     def potential(self, goal: Any) -> FloatArray:
         """One number per state: 0 at the goal, less far away, -inf without a way."""
-        return self._potentials.find(self.state(goal)).copy()
+        last = self.state(goal)
+        return self._toward(last).potentials.find(last).copy()
 
     def distance(self, obs: Any, goal: Any) -> float:
         """Minus the potential of the goal at an observation; inf without a way."""
-        return -float(self._potentials.find(self.state(goal))[self.state(obs)])
+        last = self.state(goal)
+        return -float(self._toward(last).potentials.find(last)[self.state(obs)])
 
     # What to do
 
@@ -215,9 +245,9 @@ class Planner:
             the three best moves at random now and then. A robot that always does the
             same may stand still at a wall. False: equal questions have equal answers.
         """
-        pilot = self._pilot
-        point, state = pilot.locate(obs)
-        goal_point, last = pilot.locate(goal)
+        point, state = self._pilot.locate(obs)
+        goal_point, last = self._pilot.locate(goal)
+        pilot = self._toward(last)
         course = pilot.find_course(last)
         move, action = pilot.decide(course, point, state, goal_point, last, obs)
         if not varied:
@@ -235,7 +265,7 @@ class Planner:
             Steps without progress after which a move is blocked.
         """
         patience = check_int("patience", patience)
-        return Journey(self._pilot, goal, patience)
+        return Journey(self._toward(self.state(goal)), goal, patience)
 
     # What it believes
 
@@ -246,7 +276,8 @@ class Planner:
         """
         state = self.state(obs)
         last = self.state(goal)
-        way = find_most_likely(self.mdp, self._pilot.find_course(last), state, last)
+        pilot = self._toward(last)
+        way = find_most_likely(pilot.mdp, pilot.find_course(last), state, last)
         if way is None:
             raise ValueError(
                 f"no way from {np.round(obs, 3)} to {np.round(goal, 3)}: record more "
@@ -307,7 +338,8 @@ class Planner:
         ``OptionsWrapper(env, [...], state=planner.state)`` runs it where actions are
         numbered; `places` gives options that run where they are vectors.
         """
-        return self._solve([self.state(goal)])[0]
+        last = self.state(goal)
+        return self._solve(self._toward(last).mdp, [last])[0]
 
     def options(self, n: int) -> OptionSet:
         """Options to `n` landmarks, where eigenvectors are largest and smallest.
@@ -318,7 +350,7 @@ class Planner:
         >>> planner.options(3)
         OptionSet(3 options on 104 states: goal 84, goal 18, goal 11)
         """
-        return self._solve(self._find_landmarks(n))
+        return self._solve(self.mdp, self._find_landmarks(n))
 
     def places(self, goals: int | Sequence[Any]) -> list[Place]:
         """Options that go to places, in actions of the environment itself.
@@ -339,10 +371,10 @@ class Planner:
         ['to 0', 'to 3']
         """
         if not isinstance(goals, int | np.integer):
-            return [Place(self._pilot, goal) for goal in goals]
+            return [Place(self._toward(self.state(goal)), goal) for goal in goals]
         landmarks = self._find_landmarks(int(goals))
         if self._model is None:
-            return [Place(self._pilot, state) for state in landmarks]
+            return [Place(self._toward(state), state) for state in landmarks]
         return [Place(self._pilot, self._model.examples[state]) for state in landmarks]
 
     def _find_landmarks(self, n: int) -> list[int]:
@@ -365,10 +397,10 @@ class Planner:
             )
         return landmarks[:n]
 
-    def _solve(self, goals: list[int]) -> OptionSet:
-        purposes = make_goal_purposes(self.mdp, goals)
+    def _solve(self, mdp: MDP, goals: list[int]) -> OptionSet:
+        purposes = make_goal_purposes(mdp, goals)
         provenance = {"method": "planner"}
-        return solve(self.mdp, purposes, self._gamma, provenance=provenance)
+        return solve(mdp, purposes, self._gamma, provenance=provenance)
 
     def __repr__(self) -> str:
         return (
