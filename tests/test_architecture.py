@@ -352,3 +352,70 @@ def test_no_control_flow_on_the_text_of_an_exception() -> None:
                     if f"str({handler.name})" in text
                 ]
     assert found == []
+
+
+CORE = {"mdp", "spectra", "options", "discovery", "evaluation", "learning", "envs"}
+
+
+def read_evening() -> dict[str, int]:
+    """The files of the core that one reads in an evening, and their statements."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([\w/]+\.py)` \| (\d+) \|", page, flags=re.MULTILINE)
+    return {file: int(n_statements) for file, n_statements in rows}
+
+
+def count_statements(path: Path) -> int:
+    """Statements of a file without imports and docstrings."""
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    statements = [node for node in nodes if isinstance(node, ast.stmt)]
+    return sum(
+        not isinstance(node, ast.Import | ast.ImportFrom)
+        and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+        for node in statements
+    )
+
+
+def test_the_evening_imports_nothing_from_a_room() -> None:
+    evening = read_evening()
+    assert len(evening) >= 30
+    for file, n_statements in evening.items():
+        path = PACKAGE / file
+        imported = {
+            name.split(".")[1].removesuffix(".py")
+            for _, name in find_imports(path)
+            if name.startswith("eigenoptions.")
+        }
+        allowed = {entry for entry in imported if entry.startswith("_")} | CORE
+        rooms = {other for place, other in RETURNED if place == file}
+        assert imported <= allowed | rooms | {"parallel"}, file
+        # The page says how long the evening is, to a tenth.
+        assert abs(count_statements(path) - n_statements) <= 5 + n_statements / 10, file
+
+
+def test_a_maze_is_discovered_measured_learned_and_run_in_the_evening_alone() -> None:
+    code = """
+import sys, gymnasium, eigenoptions as eo
+from pathlib import Path
+package = Path(eo.__file__).parent
+def work():
+    rooms = eo.maze("four-rooms")
+    options = eo.discover(rooms, 8)
+    eo.diffusion_time(rooms, options)
+    eo.q_learning(rooms, options, runs=1, episodes=2)
+    env = eo.OptionsWrapper(gymnasium.make("eigenoptions/FourRooms-v0"), options)
+    env.reset(seed=0)
+    env.step(4)
+def record(frame, event, _):
+    path = Path(frame.f_code.co_filename)
+    if event == "call" and path.is_relative_to(package):
+        crossed.add(path.relative_to(package).as_posix())
+# What modules do when they are imported is no part of it.
+work()
+crossed = set()
+sys.setprofile(record)
+work()
+sys.setprofile(None)
+print(*crossed)
+"""
+    crossed = {file for file in run_python(code) if not file.startswith("_")}
+    assert crossed == set(read_evening())
