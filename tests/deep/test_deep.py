@@ -878,8 +878,10 @@ def test_options_of_frames_are_drawn_as_strips(skills: Any) -> None:
     lowest = images[potential.argmin()]
     np.testing.assert_array_equal(strip[:, :n_pixels, 0], lowest)
 
-    with pytest.raises(ValueError, match="observations"):
-        eo.plots.plot_options(skills)
+    # Without observations, each cluster is a point.
+    of_clusters = eo.plots.plot_options(skills)
+    points = of_clusters.axes[0].collections[0].get_offsets()
+    assert len(points) == skills.features.n_features
     with pytest.raises(ValueError, match="frames"):
         eo.plots.plot_options(skills, images[..., None].repeat(5, axis=-1))
 
