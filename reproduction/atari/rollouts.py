@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from eigenoptions._ties import COMPUTED_TOLERANCE, find_first_maximum
 from eigenoptions._types import BoolArray, FloatArray, IndexArray
 from eigenoptions.atari import Emulator, Ram
-from eigenoptions.atari.emulator import Bytes, Step
+from eigenoptions.atari.emulator import Bytes, EmulatorStep
 from eigenoptions.options.solver import choose_actions
 from reproduction.atari.joystick import (
     check_memory,
@@ -87,10 +87,10 @@ class Node:
     one_life: bool
     state: Any
     ram: Bytes
-    edges: dict[int, tuple[Step, Node]] = field(default_factory=dict)
+    edges: dict[int, tuple[EmulatorStep, Node]] = field(default_factory=dict)
     _ahead: Bytes | None = None
 
-    def take(self, action: int) -> tuple[Step, Node]:
+    def take(self, action: int) -> tuple[EmulatorStep, Node]:
         """What happens while an action is repeated, and where it leads."""
         if action not in self.edges:
             step = self._try(action)
@@ -128,7 +128,7 @@ class Node:
         self._ahead = known[key]
         return self._ahead
 
-    def _try(self, action: int) -> Step:
+    def _try(self, action: int) -> EmulatorStep:
         """Repeat an action from this state."""
         self.emulator.restore(self.state)
         return self.emulator.step(action, self.frame_skip, one_life=self.one_life)
@@ -227,7 +227,7 @@ def _log_step(
     log: Rollouts,
     options: IndexArray,
     action: int,
-    step: Step,
+    step: EmulatorStep,
     frame: int,
     watch: Sequence[int],
 ) -> None:

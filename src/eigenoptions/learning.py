@@ -37,7 +37,7 @@ from eigenoptions.options.tuning import check_auto, resolve_exploration
 from eigenoptions.options.walks import make_tables, stack_policies
 
 if TYPE_CHECKING:
-    from eigenoptions._kernels.learning import Rates, Rule, Run, Task
+    from eigenoptions._kernels.learning import GoalTask, Rates, Rule, Run
     from eigenoptions._kernels.walking import Choices, Moves
 
 __all__ = ["q_learning", "LearningRecord"]
@@ -292,7 +292,7 @@ def q_learning(
         check_auto(option_chance)
         option_chance = None
     moves, choices = make_tables(mdp, policies, option_chance, stop_chance)
-    task = kernel.Task(start, goal, max_steps)
+    task = kernel.GoalTask(start, goal, max_steps)
     rates = kernel.Rates(alpha, gamma, epsilon, explore)
     rule = kernel.Rule(
         has_option_values=update != "action",
@@ -341,7 +341,7 @@ def q_learning(
 def _learn_run(
     moves: Moves,
     choices: Choices,
-    task: Task,
+    task: GoalTask,
     rates: Rates,
     rule: Rule,
     run: Run,

@@ -39,7 +39,7 @@ __all__ = ["using", "run_jobs", "use_one_blas_thread"]
 _Result = TypeVar("_Result")
 
 # Numbers of jobs and their results, in the order in which the results arrive.
-_Outcomes: TypeAlias = Generator[tuple[int, _Result], None, None]
+_NumberedResults: TypeAlias = Generator[tuple[int, _Result], None, None]
 
 
 class _Engine(Protocol):
@@ -51,7 +51,7 @@ class _Engine(Protocol):
         jobs: Sequence[object],
         shared: dict[str, object],
         workers: int | None,
-    ) -> _Outcomes[_Result]:
+    ) -> _NumberedResults[_Result]:
         """Yield the number and the result of each job, as it is done."""
 
 
@@ -168,7 +168,7 @@ def _run_serially(
     jobs: Sequence[object],
     shared: dict[str, object],
     workers: int | None,
-) -> _Outcomes[_Result]:
+) -> _NumberedResults[_Result]:
     """Run the jobs one after the other in this process."""
     for i, job in enumerate(jobs):
         yield _run_job(function, i, job, shared)
@@ -179,7 +179,7 @@ def _run_in_processes(
     jobs: Sequence[object],
     shared: dict[str, object],
     workers: int | None,
-) -> _Outcomes[_Result]:
+) -> _NumberedResults[_Result]:
     """Run the jobs in processes of this machine, by joblib."""
     from joblib import Parallel, cpu_count, delayed, parallel_config
     from joblib.externals.loky.process_executor import BrokenProcessPool
@@ -218,7 +218,7 @@ def _run_on_ray(
     jobs: Sequence[object],
     shared: dict[str, object],
     workers: int | None,
-) -> _Outcomes[_Result]:
+) -> _NumberedResults[_Result]:
     """Run the jobs as tasks of a Ray cluster.
 
     A node of a cluster may lack this library, or have other code under the same version

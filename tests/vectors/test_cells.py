@@ -14,7 +14,7 @@ import pytest
 
 import eigenoptions as eo
 from eigenoptions.options import TERMINATE, Purpose, eigenpurposes
-from eigenoptions.options.execution import Promise
+from eigenoptions.options.execution import PredictedRise
 from eigenoptions.plots.paths import RecordedSteps
 from eigenoptions.samples import Transitions
 from eigenoptions.samples.changes import measure_step, measure_unit
@@ -224,7 +224,7 @@ def test_no_move_of_the_table_leads_through_a_wall():
 # Every option ends
 
 
-def test_a_promise_is_kept_by_exact_values():
+def test_exact_values_predict_their_rise():
     """A path over a valley: the potential falls first, and values grow meanwhile."""
     gamma = 0.9
     potential = np.array([0.0, -1.0, -2.0, -1.0, 1.0, 3.0])
@@ -232,15 +232,15 @@ def test_a_promise_is_kept_by_exact_values():
     for i in reversed(range(5)):
         value[i] = potential[i + 1] - potential[i] + gamma * value[i + 1]
     assert (value[:5] > 0).all()
-    promise = Promise(gamma)
-    assert all(promise.is_kept(f, v) for f, v in zip(potential, value, strict=True))
+    predicted = PredictedRise(gamma)
+    assert all(predicted.is_met(f, v) for f, v in zip(potential, value, strict=True))
 
 
 @pytest.mark.parametrize("gamma", [0.5, 0.9, 0.99])
 def test_an_option_that_stands_still_ends_soon(gamma):
-    promise = Promise(gamma)
+    predicted = PredictedRise(gamma)
     steps = 0
-    while promise.is_kept(0.0, 1.0):
+    while predicted.is_met(0.0, 1.0):
         steps += 1
     assert steps <= 3 + np.log(2) / np.log(1 / gamma)
 

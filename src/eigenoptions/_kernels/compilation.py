@@ -34,8 +34,9 @@ def compile_kernel(
 ) -> Callable[_Parameters, _Result]:
     """Compile a function when it is first called, and keep the result on disk.
 
-    A program that was killed while it wrote there can leave a damaged file. Damaged
-    files are deleted, and the function is compiled again.
+    A program that was killed while it wrote there can leave a damaged file, and another
+    version of the library one that names types which are gone. Such files are deleted,
+    and the function is compiled again.
     """
     kernel = njit(cache=True, nogil=True)(function)
 
@@ -43,7 +44,7 @@ def compile_kernel(
     def call(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
         try:
             result: _Result = kernel(*args, **kwargs)
-        except (EOFError, pickle.UnpicklingError):
+        except (AttributeError, EOFError, ImportError, pickle.UnpicklingError):
             for path in Path(kernel.stats.cache_path).glob("*.nb[ci]"):
                 path.unlink(missing_ok=True)
             result = kernel(*args, **kwargs)

@@ -47,7 +47,7 @@ LEARNING = 0
 EVALUATION = 1
 
 
-class Task(NamedTuple):
+class GoalTask(NamedTuple):
     """Start and goal of an episode, and its most steps."""
 
     start: int
@@ -109,7 +109,7 @@ class Run(NamedTuple):
     steps: NDArray[np.int32]
 
 
-class _Step(NamedTuple):
+class _Transition(NamedTuple):
     """One step of an episode."""
 
     state: int
@@ -186,7 +186,7 @@ def _update_options(
     choices: Choices,
     rates: Rates,
     n_actions: int,
-    step: _Step,
+    step: _Transition,
     highest: float,
 ) -> None:
     """Update all options that would have taken this step (rule *intra-option*).
@@ -211,7 +211,7 @@ def _update_options(
 def learn(
     moves: Moves,
     choices: Choices,
-    task: Task,
+    task: GoalTask,
     rates: Rates,
     rule: Rule,
     run: Run,
@@ -289,7 +289,7 @@ def learn(
                     # Read before any update: the next state may be the same state.
                     highest = _find_highest(q, next_state)
                     if rule.has_option_values:
-                        step = _Step(state, action, reward, next_state)
+                        step = _Transition(state, action, reward, next_state)
                         _update_options(q, choices, rates, n_actions, step, highest)
                     target = reward + rates.gamma * highest
                     _move_value(q, state, action, target, rates.alpha)

@@ -95,7 +95,7 @@ class Episodes(NamedTuple):
     limit: int
 
 
-class Place(NamedTuple):
+class WalkState(NamedTuple):
     """How far a walk has come: what `wander` returns, and continues from.
 
     Attributes
@@ -192,19 +192,19 @@ def wander(
     moves: Moves,
     choices: Choices,
     episodes: Episodes,
-    place: Place,
+    place: WalkState,
     counter: NDArray[np.uint64],
     n_steps: int,
     touched: NDArray[np.uint8],
     trace: Trace,
-) -> Place:
+) -> WalkState:
     """Walk on for `n_steps`, or until no state is left to touch.
 
     Parameters
     ----------
     moves, choices, episodes
         Dynamics, options, and where episodes begin and end.
-    place : Place
+    place : WalkState
         Where the walk stands.
     counter : (1,) array
         Counter of the random numbers; it is advanced.
@@ -218,7 +218,7 @@ def wander(
 
     Returns
     -------
-    Place
+    WalkState
         Where the walk stands now.
     """
     state, option, age, n_untouched, touch_steps = place
@@ -267,4 +267,4 @@ def wander(
                 break
 
     counter[0] = position
-    return Place(state, option, age, n_untouched, touch_steps)
+    return WalkState(state, option, age, n_untouched, touch_steps)

@@ -25,7 +25,7 @@ _TWO_PLAYER_GAMES = {"combat", "joust", "maze_craze", "warlords"}
 Bytes = NDArray[np.uint8]
 
 
-class Step(NamedTuple):
+class EmulatorStep(NamedTuple):
     """What happened while an action was repeated.
 
     Attributes
@@ -127,7 +127,9 @@ class Emulator:
         self._picture_is_current = True
         return float(self._ale.act(self._codes[action]))
 
-    def step(self, action: int, frame_skip: int = 1, *, one_life: bool = False) -> Step:
+    def step(
+        self, action: int, frame_skip: int = 1, *, one_life: bool = False
+    ) -> EmulatorStep:
         """Repeat an action.
 
         Parameters
@@ -150,15 +152,15 @@ class Emulator:
             if life_lost < 0 and self.lives < lives_at_start:
                 life_lost = len(rewards) - 1
             ended = self.over or (one_life and life_lost >= 0)
-        return Step(rewards, rams, ended, life_lost)
+        return EmulatorStep(rewards, rams, ended, life_lost)
 
     def try_actions(
         self, state: Any, frame_skip: int = 1, *, one_life: bool = False
-    ) -> Iterator[Step]:
+    ) -> Iterator[EmulatorStep]:
         """Repeat each action in turn from a saved state.
 
-        After each `Step` the emulator is where that action led. The parameters are
-        those of `step`.
+        After each `EmulatorStep` the emulator is where that action led. The parameters
+        are those of `step`.
         """
         for action in range(self.n_actions):
             self.restore(state)

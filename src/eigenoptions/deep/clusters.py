@@ -28,7 +28,7 @@ from eigenoptions.samples.features.states import StateMap
 from eigenoptions.spectra import Spectrum
 
 
-class _Seen(NamedTuple):
+class _LastPlaced(NamedTuple):
     """The observations that were placed last, and their places."""
 
     obs: NDArray[Any]
@@ -127,13 +127,13 @@ class Clusters(StateMap):
         """
         obs = np.asarray(obs)
         # The class is frozen: what it keeps is no field, as in `cached_property`.
-        last: _Seen | None = self.__dict__.get("_last_seen")
+        last: _LastPlaced | None = self.__dict__.get("_last_seen")
         if last is not None and np.array_equal(obs, last.obs):
             return last.places
 
         places: FloatArray = self.compute_functions(obs) * self.arrays["scales"]
         if len(obs) == 1:
-            self.__dict__["_last_seen"] = _Seen(obs.copy(), places)
+            self.__dict__["_last_seen"] = _LastPlaced(obs.copy(), places)
         return places
 
 

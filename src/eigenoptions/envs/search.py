@@ -36,7 +36,7 @@ class _Outcome(NamedTuple):
 
 
 # The key of a state and an action, and what came of it.
-_Outcomes: TypeAlias = dict[tuple[Hashable, int], _Outcome]
+_KnownMoves: TypeAlias = dict[tuple[Hashable, int], _Outcome]
 
 
 class StateLimitReached(ValueError):  # noqa: N818 (a public name)
@@ -186,14 +186,14 @@ def _walk_randomly(
     start: Any,
     first_key: Hashable,
     n_actions: int,
-) -> _Outcomes:
+) -> _KnownMoves:
     """Record what comes of random actions; raise ValueError where outcomes differ.
 
     The walk begins again at the start every 250 steps and where an episode ends,
     each time with other random numbers of the environment.
     """
     rng = np.random.default_rng(0)
-    outcomes: _Outcomes = {}
+    outcomes: _KnownMoves = {}
     key: Hashable = None
     begins = True
     for step in range(_N_STEPS):
@@ -213,7 +213,7 @@ def _walk_randomly(
 
 
 @dataclass
-class _Found:
+class _FoundStates:
     """States that a search found, and the moves between them."""
 
     # The number of each state by its key, in the order in which states are found.
@@ -236,7 +236,7 @@ def _expand_states(
     *,
     max_states: int,
     progress: Progress | None,
-) -> _Found:
+) -> _FoundStates:
     """Try every action in every state, in the order in which states are found.
 
     A state where the episode ended is not expanded: it has no successors. Nor has the
@@ -244,7 +244,7 @@ def _expand_states(
     """
     # Not all numbered states are queued: one that was first met where an episode ended
     # is expanded only when it is met again while the episode goes on.
-    found = _Found(numbers={first_key: 0}, going_on={0})
+    found = _FoundStates(numbers={first_key: 0}, going_on={0})
     queue = deque([(0, start)])
     while queue and not found.exceeds_limit:
         state, snapshot = queue.popleft()
@@ -273,7 +273,7 @@ def _expand_states(
     return found
 
 
-def _tabulate(found: _Found, n_actions: int) -> IndexArray:
+def _tabulate(found: _FoundStates, n_actions: int) -> IndexArray:
     """Return the successors ``(S, A)``; states that were not expanded stay put.
 
     Where a move ends the episode in a state in which others go on, it leads to an
@@ -291,7 +291,7 @@ def _tabulate(found: _Found, n_actions: int) -> IndexArray:
     return table if n_ambiguous else table[:n_states]
 
 
-def _compare(searched: _SearchedEnv, walked: _Outcomes, found: _Found) -> None:
+def _compare(searched: _SearchedEnv, walked: _KnownMoves, found: _FoundStates) -> None:
     """Raise ValueError where the random walk met another outcome than the search."""
     for (key, action), outcome in walked.items():
         state = found.numbers.get(key)

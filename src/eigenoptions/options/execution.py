@@ -27,7 +27,7 @@ class RunningOption:
     An option terminates where its policy does. Options of features may also have a
     `patience` and a `stop_chance` (see `LinearOptionSet`), which end them here. If they
     know the discount of their values (`gamma`), they also end when they do not keep
-    what their values promise (see `Promise`).
+    what their values predict (see `PredictedRise`).
 
     Parameters
     ----------
@@ -68,9 +68,9 @@ class RunningOption:
         # Options of others may call something else their gamma or value.
         gamma: float | None = getattr(option, "gamma", None)
         has_values = callable(getattr(option, "value", None))
-        self._promise: Promise | None = None
+        self._predicted_rise: PredictedRise | None = None
         if gamma is not None and has_values:
-            self._promise = Promise(gamma)
+            self._predicted_rise = PredictedRise(gamma)
 
         # The highest potential so far, and the steps since then.
         self._highest = -np.inf
@@ -97,14 +97,14 @@ class RunningOption:
 
     def _gives_up(self, obs: Any) -> bool:
         """Return whether the potential rises too slowly."""
-        if self._patience is None and self._promise is None:
+        if self._patience is None and self._predicted_rise is None:
             return False
         potential = float(self._option.potential(obs))
         if self._patience is not None and self._is_impatient(potential, self._patience):
             return True
-        if self._promise is None:
+        if self._predicted_rise is None:
             return False
-        return not self._promise.is_kept(potential, self._option.value(obs))
+        return not self._predicted_rise.is_met(potential, self._option.value(obs))
 
     def _is_impatient(self, potential: float, patience: int) -> bool:
         """Note the potential; return whether it has not risen for too many steps."""
@@ -116,10 +116,10 @@ class RunningOption:
         return self._steps_since_highest >= patience
 
 
-class Promise:
-    """Whether an option still delivers what its values promised.
+class PredictedRise:
+    """Whether an option still delivers what its values predicted.
 
-    The value v of a state promises that the potential f will rise by v at least, the
+    The value v of a state predicts that the potential f will rise by v at least, the
     sooner the better: ``v(s) = E[f(s') - f(s) + gamma v(s')]``. Suppose that the option
     began at potential f0 and value v0, and has not yet risen by v0 / 2 after T steps.
     Where its values hold, ``gamma**(T - 1) (f(s) + v(s) - f0) >= v0 / 2`` then (sum the
@@ -138,8 +138,8 @@ class Promise:
 
     Examples
     --------
-    >>> promise = Promise(gamma=0.5)
-    >>> [promise.is_kept(potential=0.0, value=1.0) for _ in range(4)]
+    >>> rise = PredictedRise(gamma=0.5)
+    >>> [rise.is_met(potential=0.0, value=1.0) for _ in range(4)]
     [True, True, True, False]
     """
 
@@ -147,11 +147,11 @@ class Promise:
         self._gamma = gamma
         self._potential = 0.0
         self._value = 0.0
-        # Discount of what is promised now: gamma**(T - 1), and 1 in the first steps.
+        # Discount of what is predicted now: gamma**(T - 1), and 1 in the first steps.
         self._discount = 1.0
         self._steps = -1
 
-    def is_kept(self, potential: float, value: float) -> bool:
+    def is_met(self, potential: float, value: float) -> bool:
         """Note where the option is; call it once per step."""
         rise = potential - self._potential
         if self._steps < 0 or rise >= 0.5 * self._value:

@@ -62,7 +62,7 @@ def visit_states(
         Number of steps of the walk.
     """
     # Imported here to keep numba out of small problems.
-    from eigenoptions._kernels.walking import Episodes, Place, Trace, wander
+    from eigenoptions._kernels.walking import Episodes, Trace, WalkState, wander
 
     no_goal = Episodes(np.zeros(1, dtype=np.int64), goal=-1, limit=UNLIMITED)
     nothing = np.empty(0, dtype=np.int64)
@@ -71,7 +71,7 @@ def visit_states(
     moves, choices = tables
     counter = np.array([seed], dtype=np.uint64)
     touched[start] = 1
-    place = Place(start, n_untouched=int((touched == 0).sum()))
+    place = WalkState(start, n_untouched=int((touched == 0).sum()))
     while place.n_untouched and place.age < max_steps:
         place = wander(
             moves,
@@ -94,7 +94,7 @@ def trace_walk(
     It is the walk of `visit_states` with the same start and seed.
     """
     # Imported here to keep numba out of small problems.
-    from eigenoptions._kernels.walking import Episodes, Place, Trace, wander
+    from eigenoptions._kernels.walking import Episodes, Trace, WalkState, wander
 
     no_goal = Episodes(np.zeros(1, dtype=np.int64), goal=-1, limit=UNLIMITED)
     state, action, next_state = np.empty((3, n_steps), dtype=np.int64)
@@ -103,7 +103,7 @@ def trace_walk(
         moves,
         choices,
         no_goal,
-        Place(start),
+        WalkState(start),
         np.array([seed], dtype=np.uint64),
         n_steps=n_steps,
         touched=np.empty(0, dtype=np.uint8),

@@ -23,7 +23,7 @@ _REACH = 1.5
 _N_NEAREST = 4
 
 
-class Path(NamedTuple):
+class DrawnPath(NamedTuple):
     """Observations ``(n, D)`` on the way of an option, and whether it terminated."""
 
     obs: FloatArray
@@ -65,7 +65,7 @@ class RecordedSteps:
         row: int,
         rng: np.random.Generator,
         max_steps: int = 300,
-    ) -> Path:
+    ) -> DrawnPath:
         """Where an option leads from the observation in a row.
 
         Parameters
@@ -85,13 +85,13 @@ class RecordedSteps:
         while len(path) <= max_steps:
             action = running.act(obs)
             if is_end(action):
-                return Path(np.array(path), True)
+                return DrawnPath(np.array(path), True)
             near = self._find_steps(obs, action)
             if not len(near):
                 break
             obs = self.steps.next_obs[rng.choice(near)]
             path.append(obs)
-        return Path(np.array(path), False)
+        return DrawnPath(np.array(path), False)
 
     def _find_steps(self, obs: FloatArray, action: int) -> IndexArray:
         """Rows of the nearest steps with an action, of those within reach."""

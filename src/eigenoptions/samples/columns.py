@@ -385,7 +385,7 @@ def check_columns(
             len(names),
         )
     rows = _thin_rows(len(obs), max_steps)
-    looked_at = _Steps.take(transitions, obs, next_obs, rows)
+    looked_at = _SampledRows.take(transitions, obs, next_obs, rows)
     partners: dict[int, int] = {}
     drift = [""] * len(names)
     is_exogenous = np.zeros(len(names), dtype=np.bool_)
@@ -428,7 +428,7 @@ def check_columns(
 
 
 @dataclass(frozen=True, eq=False)
-class _Steps:
+class _SampledRows:
     """The steps that are looked at."""
 
     obs: FloatArray
@@ -443,7 +443,7 @@ class _Steps:
         obs: NDArray[Any],
         next_obs: NDArray[Any],
         rows: IndexArray,
-    ) -> _Steps:
+    ) -> _SampledRows:
         """The steps in some rows of the data, with observations as floats."""
         before = obs[rows].astype(np.float64)
         after = next_obs[rows].astype(np.float64)
@@ -520,7 +520,7 @@ def _choose_columns(columns: Sequence[int | str], names: list[str]) -> tuple[int
 
 
 def _find_exogenous(
-    steps: _Steps,
+    steps: _SampledRows,
     is_constant: BoolArray,
     progress: Progress | None,
 ) -> BoolArray:

@@ -240,7 +240,7 @@ def measure_changes(
         The covariance of the features; None without `whiten`.
     """
     T = Incidence()
-    moments = _Moments()
+    moments = _FeatureSums()
     for phi, phi_next in _iterate_feature_pairs(transitions, features):
         T.add(phi, phi_next)
         if whiten:
@@ -249,7 +249,7 @@ def measure_changes(
     return T.rows, covariance
 
 
-class _Moments:
+class _FeatureSums:
     """Sums of features and of their products, from one batch after the other."""
 
     def __init__(self) -> None:

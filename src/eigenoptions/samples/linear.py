@@ -6,7 +6,7 @@ and of the cells of a grid, which are features too, `solve` does. The paper's po
 looks ahead: it tries every action in a copy of the environment and takes the best one,
 ``argmax_a E[e . phi(s')]`` (gamma = 0). In both cases TERMINATE is worth 0: the option
 ends where no action is worth more. Values of samples are never exact, so an option also
-ends when it does not keep what they promise (`execution.Promise`).
+ends when it does not rise as they predict (`execution.PredictedRise`).
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class LinearOptionSet(Record, BatchOptions[LinearOption]):
         An option terminates where no action value is larger. None: zeros.
     gamma : float, default=None
         Discount of the action values. A running option then also terminates when it
-        does not keep what they promise; see `execution.Promise`. None: it does not.
+        does not rise as they predict; see `execution.PredictedRise`. None: it does not.
     exploration : Exploration, default=None
         How often random decisions should be for these options, and how soon these then
         stop, as `discover` found it on the data. `OptionsWrapper` reads it.

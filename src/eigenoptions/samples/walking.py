@@ -67,7 +67,7 @@ def walk(
     [0, 1, 1, 1]
     """
     # Imported here to keep numba out of small problems.
-    from eigenoptions._kernels.walking import Episodes, Place, Trace, wander
+    from eigenoptions._kernels.walking import Episodes, Trace, WalkState, wander
 
     check_type("mdp", mdp, MDP, "make one with maze() or from_env()")
     n_steps = check_int("steps", steps)
@@ -82,9 +82,9 @@ def walk(
 
     policies = stack_policies(mdp, options)
     moves, choices = make_tables(mdp, policies, option_chance, stop_chance)
-    place = Place(state=-1)
+    place = WalkState(state=-1)
     if begin is not None:
-        place = Place(state=check_int("begin", begin, 0, mdp.n_states - 1))
+        place = WalkState(state=check_int("begin", begin, 0, mdp.n_states - 1))
     counter = make_generator(rng).integers(2**64, size=1, dtype=np.uint64)
 
     trace = Trace(
