@@ -234,10 +234,59 @@ def tabulate_hall() -> str:
     return make_table(["data", *(f"walls {w}" for w in runs.walls.unique())], rows)
 
 
+# Layouts of the test in studies/layouts.py, the same for all seeds.
+N_LAYOUTS = 100
+
+
+def tabulate_skills() -> str:
+    """Returns of agents with skills in layouts never seen, and of random choice."""
+    runs = pd.read_csv(STUDIES / "layouts.csv")
+    rows = []
+    for task, seeds in runs[runs.way == "skills"].groupby("task", sort=False):
+        rows.append(
+            [
+                str(task),
+                str(len(seeds)),
+                _describe_returns(seeds),
+                f"{seeds['return'].min():.3f}",
+                f"{seeds.random_return.mean():.3f}",
+                f"{seeds.random_return.max():.3f}",
+                f"{seeds.frames_before.mean():,.0f}",
+            ]
+        )
+    head = ["layouts", "seeds", "return", "worst seed", "random choice", "best seed"]
+    return make_table([*head, "frames before training"], rows)
+
+
+def tabulate_follow() -> str:
+    """Returns of the way to what pays, without an agent."""
+    runs = pd.read_csv(STUDIES / "layouts.csv")
+    rows = []
+    for task, seeds in runs[runs.way == "follow"].groupby("task", sort=False):
+        row = [str(task), str(len(seeds)), _describe_returns(seeds)]
+        rows.append([*row, f"{seeds['return'].min():.3f}"])
+    return make_table(["layouts", "seeds", "return", "worst seed"], rows)
+
+
+def _describe_returns(seeds: pd.DataFrame) -> str:
+    """Mean return, and half of a 95% interval over seeds and layouts.
+
+    All seeds are tested in the same layouts, so that these do not average out.
+    """
+    of_layouts = (seeds.deviation**2).mean() / N_LAYOUTS
+    of_seeds = seeds["return"].var() / len(seeds) if len(seeds) > 1 else 0.0
+    half = 1.96 * np.sqrt(of_layouts + of_seeds)
+    return f"{seeds['return'].mean():.3f} ± {half:.3f}"
+
+
 TABLES: dict[str, dict[str, Callable[[], str]]] = {
     "choosing-results.md": {
         "exploration": tabulate_exploration,
         "vectors": tabulate_vectors,
+    },
+    "layouts.md": {
+        "skills": tabulate_skills,
+        "follow": tabulate_follow,
     },
     "pixels.md": {"pixel-rooms": tabulate_pixel_rooms},
     "benchmarks.md": {

@@ -46,6 +46,7 @@ TASKS = {
     "ObstructedMaze-1Dl": "MiniGrid-ObstructedMaze-1Dl-v0",
     "KeyCorridorS3R3": "MiniGrid-KeyCorridorS3R3-v0",
     "MultiRoom-N6": "MiniGrid-MultiRoom-N6-v0",
+    "FourRooms": "MiniGrid-FourRooms-v0",
 }
 
 # Those of the trial that the page cites; they were not tuned.
@@ -59,6 +60,9 @@ SETTINGS: dict[str, Any] = {
     "gamma": GAMMA,
     "policy_kwargs": {"net_arch": [64, 64]},
 }
+
+# What ways without skills have in place of random choice among them.
+NO_RANDOM = {"random_return": "", "random_deviation": "", "random_won": ""}
 
 Chooser = Callable[[gym.Env[Any, Any], Any], int]
 
@@ -226,17 +230,49 @@ def learn_primitive(task: str, seed: int, n_frames: int) -> dict[str, Any]:
         return int(agent.predict(obs)[0])
 
     returns = test(task, choose, N_LAYOUTS, make)
-    random = {"random_return": "", "random_deviation": "", "random_won": ""}
     return {
         "frames": 5 * n_frames,
         "frames_before": 0,
         **summarise("", returns),
-        **random,
+        **NO_RANDOM,
     }
+
+
+def follow_way(task: str, seed: int, n_frames: int) -> dict[str, Any]:
+    """No agent: the way to what pays, else to the unknown, learned in 1,000 frames."""
+    n_frames = min(n_frames, 1_000)
+    env = eo.MapWrapper(gym.make(f"minigrid:{TASKS[task]}"))
+    env.reset(seed=seed)
+    env.action_space.seed(seed)
+    for _ in range(n_frames):
+        _, _, terminated, truncated, _ = env.step(choose_way(env, None))
+        if terminated or truncated:
+            env.reset()
+
+    def make() -> gym.Env[Any, Any]:
+        rules = copy.deepcopy(env.rules)
+        return eo.MapWrapper(gym.make(f"minigrid:{TASKS[task]}"), rules=rules)
+
+    returns = test(task, choose_way, N_LAYOUTS, make)
+    return {
+        "frames": n_frames,
+        "frames_before": 0,
+        **summarise("", returns),
+        **NO_RANDOM,
+    }
+
+
+def choose_way(env: gym.Env[Any, Any], obs: Any) -> int:
+    """The next action of the way; a random one until motions are known."""
+    rules = env.get_wrapper_attr("rules")
+    if not rules.motions.is_ready:
+        return int(env.action_space.sample())
+    return int(env.get_wrapper_attr("found").option().act(obs))
 
 
 WAYS: dict[str, Callable[[str, int, int], dict[str, Any]]] = {
     "skills": learn_skills,
     "skills at once": learn_skills_at_once,
     "primitive": learn_primitive,
+    "follow": follow_way,
 }

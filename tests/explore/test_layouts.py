@@ -476,3 +476,13 @@ def test_there_is_no_map_before_motions_are_known() -> None:
     env.reset(seed=0)
     with pytest.raises(ValueError, match="no map yet"):
         _ = env.found
+
+
+def test_a_mission_is_a_task_that_names_a_thing() -> None:
+    env = eo.MapWrapper(gym.make("minigrid:BabyAI-GoToLocal-v0"))
+    skills = eo.OptionsWrapper(env, env.skills(32), primitives=False)
+    act_at_random(skills, 1500)
+    text = str(env.rules)
+    assert "arrive at ball, the named one: pays" in text
+    assert "arrive at key, another than the named one: goes on" in text
+    assert np.mean(np.array(follow(env, 10, seed=900)) > 0) > 0.9

@@ -49,8 +49,7 @@ def _name_subject(action: int, kind: int, names: Names) -> str:
     cell = names.name_value(0, kind)
     if action >= 0:
         return f"{names.name_action(action)}, {cell}"
-    # What is in front after a step is counted under the action's complement.
-    return f"{names.name_action(~action)} until in front of {cell}"
+    return f"arrive at {cell}"
 
 
 def _group_tallies(

@@ -111,8 +111,9 @@ class PlanSearch:
         walks : Search
             What is reached by walking alone, which is found sooner.
         """
-        if REWARD in walks.ends:
-            return Plan(walks.find_path(REWARD), pays=True, gave_up=False)
+        to_reward = walks.find_path(REWARD)
+        if to_reward:
+            return Plan(to_reward, pays=True, gave_up=False)
         nearby = [target for target in walks.ends if target in self._list_targets()]
         first_event = count_fixed(self._rules.n_actions)
         can_change = any(skill >= first_event for skill in walks.ends)

@@ -40,6 +40,9 @@ from eigenoptions.options.files import read_arrays, write_arrays
 
 logger = logging.getLogger("eigenoptions")
 
+# That a cell is in front now, whatever the action was, counts like an action.
+ARRIVE = -1
+
 # What an episode did at a step, counted per task.
 PAYS = Change("pays")
 ENDS = Change("ends")
@@ -231,12 +234,12 @@ class Rules:
         """Return the place that an action acts on, in the agent's frame.
 
         It is where the action steps to; otherwise the cell in front of an agent that
-        turns, and the own cell of one that does not.
+        turns, after the turn, and the own cell of one that does not.
         """
-        step = self.motions.motions[action].step
-        if step == (0, 0) and self.motions.turns:
-            return (-1, 0)
-        return step
+        motion = self.motions.motions[action]
+        if motion.step == (0, 0) and self.motions.turns:
+            return rotate((-1, 0), motion.turns)
+        return motion.step
 
     def find_targets(
         self, pose: Pose, offset: tuple[int, int]
@@ -336,12 +339,28 @@ class Rules:
         self, task: Task, action: int, scene: Scene
     ) -> list[tuple[int, Context]]:
         """Return what may pay: what is done to a cell, and what is in front after."""
-        causes = [(action, self._make_end_context(task, scene.cell, scene.hand))]
-        steps = self.motions.motions[action].step != (0, 0)
+        context = self._make_end_context(task, scene.cell, scene.hand)
+        motion = self.motions.motions[action]
+        if motion.turns:
+            # The scene is what it turns to.
+            return [(ARRIVE, context)]
+        causes = [(action, context)]
+        steps = motion.step != (0, 0)
         if self.motions.turns and steps and scene.beyond is not None:
             after = self._make_end_context(task, scene.beyond, scene.hand)
-            causes.append((~action, after))
+            causes.append((ARRIVE, after))
         return causes
+
+    def predict_arrival(self, task: Task, scene: Scene) -> Change:
+        """Return what comes of having a cell in front: `PAYS`, `ENDS` or `GOES_ON`."""
+        counts = self.tasks.get(task.name)
+        if counts is None or not self.motions.turns:
+            return GOES_ON
+        context = self._make_end_context(task, scene.cell, scene.hand)
+        prediction = counts.predict(ARRIVE, context)
+        if prediction.changes is None or prediction.is_untried:
+            return GOES_ON
+        return prediction.changes[0] or GOES_ON
 
     def _make_end_context(self, task: Task, cell: Code, hand: Code) -> Context:
         """Return what a reward may depend on: also whether the task names the cell."""
@@ -417,7 +436,9 @@ class Rules:
             return ""
         event = list(self.events)[number]
         what = describe_changes(event.changes, self.names)
-        action = self.names.name_action(event.action)
+        action = "arrive at"
+        if event.action != ARRIVE:
+            action = self.names.name_action(event.action)
         kind = self.names.name_value(0, event.kind)
         which = "the named " if event.is_named else ""
         return f"{action}, {which}{kind}: {what}"
@@ -471,7 +492,6 @@ class Rules:
         lines += list_rules(self.effects, self.names)
         for name, counts in self.tasks.items():
             lines.append(f"Task: {name or 'no name'}")
-            # What is in front after a step counts as an action of a negative number.
             lines += list_rules(counts, self.names)
         shares = ", ".join(
             f"{name} {s:.1%}" for name, s in self.unexplained._asdict().items()

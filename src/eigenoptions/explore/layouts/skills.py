@@ -21,6 +21,7 @@ from eigenoptions.envs.families.windows import Code, Task
 from eigenoptions.explore.layouts.maps import LayoutMap, Spot
 from eigenoptions.explore.layouts.motions import Pose, move, rotate
 from eigenoptions.explore.layouts.rules import (
+    ARRIVE,
     ENDS,
     GOES_ON,
     PAYS,
@@ -44,6 +45,7 @@ REWARD = -1
 UNTRIED = -2
 
 NO_ACTION = -1
+_AHEAD = (-1, 0)
 
 
 def count_fixed(n_actions: int) -> int:
@@ -141,7 +143,26 @@ class Affording:
                 skills.append((REWARD, action))
             if self._only_steps(layout, action, scene):
                 enters = action
+        if offset == _AHEAD:
+            skills += self._find_arrivals(layout, scene)
         return Affordances(enters, skills)
+
+    def _find_arrivals(self, layout: LayoutMap, scene: Scene) -> list[tuple[int, int]]:
+        """Return the skill of standing before a cell, where that pays or ends."""
+        task = layout.task
+        end = self.rules.predict_arrival(task, scene)
+        if end == GOES_ON:
+            return []
+        is_named = task.names_cell(scene.cell)
+        event = Event(ARRIVE, scene.cell[0], (ENDS,), is_named)
+        number = count_fixed(self.rules.n_actions) + self.rules.number_event(event)
+        self._check_room(number)
+        skills = []
+        if number < self.n_skills:
+            skills.append((number, NO_ACTION))
+        if end == PAYS:
+            skills.append((REWARD, NO_ACTION))
+        return skills
 
     def _find_skill(self, layout: LayoutMap, action: int, scene: Scene) -> int | None:
         """Return the number of the skill that ends with an action; None: no skill."""

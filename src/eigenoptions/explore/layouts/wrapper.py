@@ -226,8 +226,6 @@ class MapWrapper(gym.Wrapper[Any, Any, Any, Any], SkillSource, RecordConstructor
         self, layout: LayoutMap, action: int, reward: float, terminated: bool
     ) -> None:
         """Note what a step paid, by what the action acted on."""
-        if self.rules.motions.motions[action].turns:
-            return
         scene = layout.look_at(layout.pose, self.rules.find_offset(action))
         if scene is not None:
             self.rules.learn_end(self._task, action, scene, reward, terminated)
