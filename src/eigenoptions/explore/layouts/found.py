@@ -52,13 +52,26 @@ class LayoutFound:
     def __init__(
         self, layout: LayoutMap, name: str, episode: int, key: Key, way: WayOn
     ) -> None:
-        self._layout = layout
+        # The map goes on: this is the part that is known now.
+        self._layout = layout.copy()
         self._name = name
         self._episode = episode
         self.key = key
         self._way = way
-        # The map goes on: what is known now is computed now.
-        self.mdp, self.rewarded = self._make_table()
+
+    @property
+    def mdp(self) -> MDP:
+        """The table of poses within reach."""
+        return self._table[0]
+
+    @property
+    def rewarded(self) -> IndexArray:
+        """The states from which a step pays by the rules."""
+        return self._table[1]
+
+    @cached_property
+    def _table(self) -> tuple[MDP, IndexArray]:
+        return self._make_table()
 
     def _make_table(self) -> tuple[MDP, IndexArray]:
         """Return the table of poses, and those from which a step pays by the rules."""

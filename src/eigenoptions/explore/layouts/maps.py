@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
@@ -74,6 +75,13 @@ class LayoutMap:
         self.version = 0
         self._sights = self._list_sights(seen)
         self._begin()
+
+    def copy(self) -> LayoutMap:
+        """Return the map as it is now; it does not go on with the episode."""
+        twin = copy.copy(self)
+        twin.cells = dict(self.cells)
+        twin.stood = set(self.stood)
+        return twin
 
     def _begin(self) -> None:
         """Begin a map here."""
