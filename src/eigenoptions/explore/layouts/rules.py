@@ -221,7 +221,6 @@ class Rules:
         self.version = 0
         # Values of each channel of cells and of the hand, in the order they were met.
         self.codes: list[list[int]] = []
-        self.n_channels = 1
         self.surprises = {
             "effects": Share(span=500, limit=0.05),
             "changes": Share(span=500, limit=0.05),
@@ -516,7 +515,6 @@ class Rules:
         header = {
             "n_actions": self.n_actions,
             "reach": self.reach,
-            "n_channels": self.n_channels,
             "episode": self.episode,
         }
         names = self.names
@@ -561,7 +559,6 @@ def load_rules(path: str | Path) -> Rules:
     names = Names(tuple(actions), tuple(channels), tuple(map(dict, words)))
 
     rules = Rules(header["n_actions"], header["reach"], names)
-    rules.n_channels = header["n_channels"]
     rules.episode = header["episode"]
     rules.motions = unpack_motions(values["motions"])
     rules.effects = unpack_counts(values["effects"])

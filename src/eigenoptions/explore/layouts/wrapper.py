@@ -153,7 +153,6 @@ class MapWrapper(gym.Wrapper[Any, Any, Any, Any], SkillSource, RecordConstructor
         self._n_channels = seen.window.shape[2], len(seen.hand)
         size = sum(self._n_channels) * _N_VALUES + self._n_skills
         self.observation_space = Box(0.0, 1.0, (size,), np.float32)
-        self.rules.n_channels = seen.window.shape[2]
 
     def _read(self, obs: Any) -> Seen:
         return read_view(self._view, obs, self._at)
