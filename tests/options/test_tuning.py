@@ -176,7 +176,7 @@ def test_options_of_an_environment_do_not_stop_at_the_end_that_they_should_leave
     mdp = eo.maze("perfect:14x14")
     paper = eo.discover(mdp, 8)
     agent = eo.discover(MazeEnv(mdp), 8)
-    assert "operator" not in paper.provenance
+    assert paper.provenance["operator"] == "normalized"
     assert agent.provenance["operator"] == "random-walk"
     np.testing.assert_array_equal(
         eo.discover(MazeEnv(mdp), 8, operator="normalized").policy, paper.policy

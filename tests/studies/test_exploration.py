@@ -68,7 +68,7 @@ def test_car_leaves_the_valley_without_a_reward() -> None:
     for number in (1, 2):
         seen = eo.Transitions.of(rounds)
         options = eo.discover(
-            seen, 8, features="fourier", order=3, space=space, n_actions=3
+            seen, 8, features=eo.Fitted("fourier", order=3), space=space, n_actions=3
         )
         assert isinstance(options, LinearOptionSet)
         steps = eo.collect(
