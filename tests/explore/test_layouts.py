@@ -454,21 +454,38 @@ def test_plans_end_at_their_bound_and_count(
     assert sum("gave_up" in record.message for record in caplog.records) == 1
 
 
-def test_a_potential_leads_to_what_pays(door_key: eo.OptionsWrapper) -> None:
+def test_a_potential_rises_towards_what_pays_in_every_layout(
+    door_key: eo.OptionsWrapper,
+) -> None:
     rules = copy.deepcopy(rules_of(door_key))
     env = eo.MapWrapper(gym.make("minigrid:MiniGrid-DoorKey-6x6-v0"), rules=rules)
-    env.reset(seed=3)
-    with pytest.raises(ValueError, match="pays"):
-        env.found.potential()
-    while not len(env.found.rewarded):
-        env.step(env.found.option().act(None))
-    potential = env.found.potential()
-    values = [potential.evaluate(state) for state in env.found.mdp.states or ()]
-    assert max(values) == 1.0
-    before = potential.evaluate(env._identify_state(None, None))
-    env.step(env.found.option().act(None))
-    assert potential.evaluate(env._identify_state(None, None)) >= before
-    assert potential.evaluate("another layout") == 0.0
+    env.reset(seed=0)
+    shaped = eo.ShapedReward(env, env.found.potential(), gamma=1.0)
+    for seed in (3, 4):
+        shaped.reset(seed=seed)
+        rewards = []
+        is_over = False
+        while not is_over:
+            action = env.found.option().act(None)
+            _, reward, terminated, truncated, info = shaped.step(action)
+            rewards.append(float(reward) - float(info["unshaped_reward"]))
+            is_over = terminated or truncated
+        # It rises to 0.99 before the last step, and what it gave is taken back there.
+        assert rewards[-1] == pytest.approx(-0.99)
+        assert sum(rewards) == pytest.approx(0.0)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_options_dqn_takes_skills_by_their_masks() -> None:
+    agents = pytest.importorskip("eigenoptions.agents.sb3")
+    env = make_minigrid("DoorKey-5x5")
+    agent = agents.OptionsDQN("MlpPolicy", env, learning_starts=50, seed=0)
+    agent.learn(400, primitive_steps=True)
+    assert agent.num_timesteps >= 400
+    obs, _ = env.reset(seed=1)
+    masks = env.action_masks()
+    choice, _ = agent.predict(obs, deterministic=True, action_masks=masks)
+    assert masks[choice]
 
 
 def test_there_is_no_map_before_motions_are_known() -> None:

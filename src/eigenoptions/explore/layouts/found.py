@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.sparse.csgraph import dijkstra
 
-from eigenoptions._types import FloatArray, IndexArray
+from eigenoptions._types import IndexArray
 from eigenoptions.envs.families import Key
 from eigenoptions.envs.shaping import KeyPotential
 from eigenoptions.explore.layouts.maps import LayoutMap
@@ -19,10 +18,12 @@ from eigenoptions.explore.layouts.planning import Plan
 from eigenoptions.explore.layouts.rules import PAYS
 from eigenoptions.explore.layouts.skills import Step
 from eigenoptions.mdp import MDP
-from eigenoptions.mdp.chains import uniform_walk
 from eigenoptions.mdp.recognition import Recognition
 
 logger = logging.getLogger("eigenoptions")
+
+# Discount of the potential.
+_DISCOUNT = 0.99
 
 
 _LEGEND = "one map per heading of the agent (right, down, left, up)"
@@ -47,10 +48,18 @@ class LayoutFound:
         ``key(env, obs)`` returns the present state of the wrapper.
     way : WayOn
         What `option` returns.
+    source : PlanSource
+        The wrapper.
     """
 
     def __init__(
-        self, layout: LayoutMap, name: str, episode: int, key: Key, way: WayOn
+        self,
+        layout: LayoutMap,
+        name: str,
+        episode: int,
+        key: Key,
+        way: WayOn,
+        source: PlanSource,
     ) -> None:
         # The map goes on: this is the part that is known now.
         self._layout = layout.copy()
@@ -58,6 +67,7 @@ class LayoutFound:
         self._episode = episode
         self.key = key
         self._way = way
+        self._source = source
 
     @property
     def mdp(self) -> MDP:
@@ -125,23 +135,14 @@ class LayoutFound:
         return self._way
 
     def potential(self) -> LayoutPotential:
-        """Return minus the distance to what pays, for `ShapedReward`, in this episode.
+        """Return how near a reward is by the rules, for `ShapedReward`.
 
-        It is scaled to 0 (farthest, or no known way) to 1 (a step from the reward).
+        It is 0.99 to the number of steps to what pays, where walking leads there on
+        the map so far, and 0 elsewhere. It goes on with the map, in this layout and in
+        all further ones. A potential may change with time: optimal policies stay
+        optimal (Devlin and Kudenko, 2012).
         """
-        if not len(self.rewarded):
-            raise ValueError(
-                f"nothing that pays is known within reach in {self._name}: go on, or "
-                "learn what pays first (eo.draw_until_won)"
-            )
-        return LayoutPotential(self)
-
-    @cached_property
-    def distances(self) -> FloatArray:
-        """``(S,)`` fewest steps to where a step pays; inf where no known way leads."""
-        moves = uniform_walk(self.mdp)
-        steps = dijkstra(moves.T, indices=self.rewarded, unweighted=True, min_only=True)
-        return np.asarray(steps, dtype=np.float64)
+        return LayoutPotential(self.key, self._source)
 
     def __repr__(self) -> str:
         cells = len(self._layout.cells)
@@ -152,25 +153,23 @@ class LayoutFound:
 
 
 class LayoutPotential(KeyPotential):
-    """A number for each pose that was within reach, for `ShapedReward`."""
+    """How near a reward is, on the map of the wrapper."""
 
-    def __init__(self, found: LayoutFound) -> None:
-        self._by = found.key
-        distances = found.distances
-        is_known = np.isfinite(distances)
-        farthest = max(float(distances[is_known].max()), 1.0)
-        values = np.where(is_known, 1.0 - distances / farthest, 0.0)
-        states = found.mdp.states or ()
-        self._values = dict(zip(states, values.tolist(), strict=True))
+    def __init__(self, key: Key, source: PlanSource) -> None:
+        self._key = key
+        self._source = source
 
     @property
     def by(self) -> str | Key:
         """How states are recognised."""
-        return self._by
+        return self._key
 
     def evaluate(self, key: Hashable) -> float:
-        """Return the potential of a pose; 0 where it was not within reach."""
-        return float(self._values.get(key, 0.0))
+        """Return the potential of the present state; that of others is not known: 0."""
+        if key != self._key(None, None):
+            return 0.0
+        n_steps = self._source.count_steps_to_reward()
+        return 0.0 if n_steps is None else _DISCOUNT**n_steps
 
 
 class PlanSource(Protocol):
@@ -184,6 +183,9 @@ class PlanSource(Protocol):
 
     def draw_action(self) -> int:
         """Return a random action."""
+
+    def count_steps_to_reward(self) -> int | None:
+        """Return the steps of the shortest walk to what pays; None: no way is known."""
 
 
 class WayOn:

@@ -21,6 +21,7 @@ from eigenoptions.explore.layouts.motions import Pose
 from eigenoptions.explore.layouts.planning import Plan, PlanSearch
 from eigenoptions.explore.layouts.rules import Rules
 from eigenoptions.explore.layouts.skills import (
+    REWARD,
     TO_UNKNOWN,
     Affording,
     Search,
@@ -287,6 +288,7 @@ class MapWrapper(gym.Wrapper[Any, Any, Any, Any], SkillSource, RecordConstructor
             self.rules.episode,
             self._identify_state,
             self._way,
+            self,
         )
 
     def _identify_state(self, env: Any, obs: Any) -> Hashable:
@@ -306,6 +308,12 @@ class MapWrapper(gym.Wrapper[Any, Any, Any, Any], SkillSource, RecordConstructor
             return None, None
         seen = (id(self._layout), self._layout.version, self.rules.version)
         return self._layout.pose, seen
+
+    def count_steps_to_reward(self) -> int | None:
+        """Return the steps of the shortest walk to what pays; None: no way is known."""
+        search = self._find_search()
+        steps = [] if search is None else search.find_path(REWARD)
+        return len(steps) or None
 
     def draw_action(self) -> int:
         """Return a random action."""
