@@ -4,9 +4,10 @@ Methods are compared on the same domains, and agents on the same tasks.
 
 ``python -m studies arena tabular`` runs tabular agents, and stores what
 ``docs/arena.md`` shows beside this file; ``... arena page`` writes the tables and the
-picture of that page, ``... arena tuning`` chooses settings, and ``... arena deep`` runs
-deep agents. ``python -m studies arena methods`` writes a page with tables beside
-it. An interrupted run continues.
+picture of that page, ``... arena tuning`` chooses settings, ``... arena deep`` runs
+deep agents, and ``... arena outside`` looks for rewards in other environments.
+``python -m studies arena methods`` writes a page with tables beside it. An interrupted
+run continues.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ def main(arguments: Sequence[str]) -> None:
         "tuning": run_tuning,
         "page": run_page,
         "deep": run_deep,
+        "outside": run_outside,
     }
     if arguments and arguments[0] in studies:
         studies[arguments[0]](arguments[1:])
@@ -89,6 +91,18 @@ def run_deep(arguments: Sequence[str]) -> None:
     from studies.arena import deep
 
     deep.main(arguments)
+
+
+def run_outside(arguments: Sequence[str]) -> None:
+    """Look for the first reward in environments outside of the arena, and store it."""
+    from studies.arena import outside
+
+    options = _make_study_parser("outside", run_outside).parse_args(arguments)
+    with open_lab(options.out, quick=options.quick) as lab:
+        runs = outside.run(lab)
+    stored = options.out / "outside.csv" if options.quick else outside.STORED
+    runs.to_csv(stored, index=False)
+    print(f"stored: {stored}")
 
 
 def run_page(arguments: Sequence[str]) -> None:

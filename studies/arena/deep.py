@@ -34,7 +34,6 @@ COMPARISONS: dict[str, Sequence[str]] = {
         "explore, random options",
         "explore",
         "Exploring",
-        "nearest, eigenoptions",
         "known options",
         "plain, numbers",
         "explore, numbers",

@@ -53,7 +53,7 @@ def train_deep(agent: str, task: str, way: str, seed: int) -> dict[str, Any]:
 
     found = None
     if chosen.explores_first:
-        found = explore_first(inner, budget, seed, is_nearest=chosen.is_nearest)
+        found = explore_first(inner, budget, seed)
     options = find_options(chosen, kind, seed, found)
     env = surround(inner, agent, chosen, seed, found, options)
     learner: Any
@@ -98,26 +98,12 @@ def has_explored(budget: Budget, share: float = 0.75) -> bool:
     return budget.goals > 0 or budget.spent >= share
 
 
-def explore_first(
-    env: Env, budget: Budget, seed: int, *, is_nearest: bool = False
-) -> Found:
-    """Explore until the first reward, and spend at most a share of the budget.
-
-    With `is_nearest` the agent goes to the nearest untried action, otherwise to one
-    that promises most.
-    """
-    promise = None
-    if is_nearest:
-        promise = _promise_equally
-    explorer = Explorer(env, key=choose_key(env), seed=seed, rng=seed, promise=promise)
+def explore_first(env: Env, budget: Budget, seed: int) -> Found:
+    """Explore until the first reward, and spend at most a share of the budget."""
+    explorer = Explorer(env, key=choose_key(env), seed=seed, rng=seed)
     while not has_explored(budget):
         explorer.step()
     return explorer.found
-
-
-def _promise_equally(obs: Any, action: int) -> float:
-    """Return the same for all untried actions: the nearest is the best."""
-    return 1.0
 
 
 def find_options(

@@ -24,8 +24,6 @@ class Way:
         Whether the agent's random actions go to the unknown (`Exploring`).
     explores_first : bool
         Whether `explore` comes first, until the first reward.
-    is_nearest : bool
-        Whether it goes to the nearest untried action, instead of the most promising.
     options : str
         ``"eigen"`` or ``"random"`` options of what was found, ``"known"`` ones of the
         table that is known in advance, the way to the reward (``"rewarded"``), or none
@@ -46,7 +44,6 @@ class Way:
     bonus: dict[str, float] = field(default_factory=dict)
     is_exploring: bool = False
     explores_first: bool = False
-    is_nearest: bool = False
     options: str = ""
     is_shaped: bool = False
     is_cloned: bool = False
@@ -85,12 +82,6 @@ WAYS = {
         "the same, then the way to the reward as an option",
         explores_first=True,
         options="rewarded",
-    ),
-    "nearest, eigenoptions": Way(
-        "explore by the nearest untried action, then eigenoptions",
-        explores_first=True,
-        is_nearest=True,
-        options="eigen",
     ),
     "explore, shaping": Way(
         "explore, then shaping by the distance to the reward",

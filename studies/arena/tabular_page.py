@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from reproduction.drawing import add_legend, draw_lines, make_graphs
 from reproduction.markdown import make_table
-from studies.arena import ablation, rounds, views
+from studies.arena import ablation, outside, rounds, views
 from studies.arena.aggregates import Aggregate, bootstrap, bootstrap_tasks
 from studies.arena.fresh_tasks import FRESH_TASKS
 from studies.arena.tabular import ALL_TASKS, WAYS
@@ -62,6 +62,7 @@ def list_aggregates() -> dict[str, str]:
     return {
         "ratios": _show_ratios(runs),
         "losses": _list_losses(runs),
+        "outside": outside.tabulate(read("outside")),
         "ways": _show_ways(runs),
     }
 

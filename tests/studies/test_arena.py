@@ -17,7 +17,7 @@ from numpy.testing import assert_allclose
 import eigenoptions as eo
 from eigenoptions.mdp import reachable
 from studies import arena
-from studies.arena import ablation, methods, rounds
+from studies.arena import ablation, methods, outside, rounds
 from studies.arena.domains import DOMAINS, make_domain
 from studies.arena.fresh_tasks import FRESH_SEEDS, FRESH_TASKS
 from studies.arena.learner import (
@@ -289,3 +289,19 @@ def test_tabular_command_stores_its_tables_and_continues(
     assert "stored" in capsys.readouterr().out
     with pytest.raises(ValueError, match="one of"):
         arena.main(["tabular", "--tasks", "nowhere"])
+
+
+@pytest.mark.parametrize("way", [way for way in outside.WAYS if "pose" not in way])
+def test_every_way_looks_for_the_reward_outside_of_the_arena(way: str) -> None:
+    row = outside.find_reward("ring of one-way doors", way, 0)
+    assert 0 < row["first_reward"] <= row["budget"]
+    assert row == outside.find_reward("ring of one-way doors", way, 0)
+    table = outside.tabulate(pd.DataFrame([row]))
+    assert f"{row['first_reward']:,} (1)" in table
+
+
+def test_decoy_room_opens_from_one_cell() -> None:
+    mdp = outside.make_decoy(np.random.default_rng(0), 4)
+    opens = mdp.successors[:-1, 4] != np.arange(16)
+    assert opens.sum() == 1
+    assert mdp.successors[opens.argmax(), 4] == mdp.goal
