@@ -35,6 +35,7 @@ IMAGES = ROOT / "docs" / "images"
 EXAMPLES = {
     "battery.png": "battery",
     "explore.svg": "explore",
+    "explore-mountain-car.svg": "explore_mountain_car",
     "four-rooms.svg": "four_rooms",
     "hall.svg": "hall",
     "option-chance.svg": "option_chance",

@@ -29,7 +29,7 @@ from eigenoptions.explore.controls import Controls
 
 STORED = Path(__file__).with_suffix(".csv")
 # Seeds that no setting was chosen with.
-FIRST_SEED = 3000
+FIRST_SEED = 5000
 
 
 class Hall(gym.Env[Any, Any]):

@@ -208,7 +208,7 @@ def find_kind(
     """
     change = next_obs[:, column] - obs[:, column]
     largest = np.abs(change).max()
-    if np.ptp(change) <= 1e-3 * largest:
+    if np.ptp(change) <= 1e-3 * largest and np.ptp(controls, axis=0).any():
         return "clock"
     if _drifts(change, controls):
         return "drift"

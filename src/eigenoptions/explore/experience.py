@@ -457,6 +457,8 @@ class Walker:
         # complete; -1: none.
         self._rows = (-1, -1)
         self._is_first = True
+        # A random action, and how often it is repeated.
+        self._held = (0, 0)
         # How often the way was lost since the last try, and steps since then.
         self._n_lost = 0
         self._n_idle = 0
@@ -510,6 +512,9 @@ class Walker:
         if experience.promise is not None:
             promise = self._ask_promise
 
+        if experience.resembles_vectors and 5 <= experience.n_steps < 60:
+            # What is known of vectors begins with steps of all actions.
+            return self._wander()
         neglected = experience.find_neglected_action()
         if neglected is not None:
             return neglected
@@ -531,6 +536,15 @@ class Walker:
         if not self._path.actions:
             return None
         return self._path.actions[0]
+
+    def _wander(self, longest: int = 10) -> int:
+        """Return a random action, which is repeated up to ten times."""
+        action, n_left = self._held
+        if n_left == 0:
+            action = int(self.rng.integers(self.experience.table.n_actions))
+            n_left = int(self.rng.integers(1, longest + 1))
+        self._held = (action, n_left - 1)
+        return action
 
     def _choose_by_counts(self, promise: PromiseFunction | None) -> int | None:
         """Return the next action where outcomes are random."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from gymnasium.spaces import Box
 
 from eigenoptions._registry import source_readers
 from eigenoptions.discovery.features import Fitted

@@ -42,9 +42,16 @@ POWER = 6.0
 EFFORT = 2500
 LEAST_EFFORT = 6000
 MOST_EFFORT = 30000
+# A search is so many times as wide at most, and takes so much more than was saved.
+WIDEST = 16
+DEBT = 100_000
 # Cells around what was seen that a map shows, and rows of a map at most.
 MARGIN = 12
 MOST_ROWS = 96
+# Searches in a row that show nothing new until all is known.
+IDLE = 10
+# Targets that were given up and count as known.
+MOST_VAIN = 20
 # The same for walls, in parts of a cell.
 FINE = 8
 MOST_WALL_ROWS = 320
@@ -98,7 +105,7 @@ class Outlook:
     @property
     def is_known(self) -> bool:
         """Whether a second round of all targets has shown next to nothing new."""
-        return self._n_idle >= 2
+        return self._n_idle >= IDLE
 
     def fit(
         self,
@@ -193,15 +200,30 @@ class Outlook:
 
     def find_way(self, point: FloatArray, rng: np.random.Generator) -> list[Leg]:
         """The way from a point with the most novelty; empty where there is none."""
+        legs = self._search(point, rng, 1)
+        scale = 1
+        # Where next to nothing is new near by, look farther, as far as was saved.
+        while not self._is_new(legs) and scale < WIDEST and self._effort > -DEBT:
+            scale *= 4
+            legs = self._search(point, rng, scale)
+        if not self._is_new(legs):
+            self._try_again()
+        return legs
+
+    def _search(
+        self, point: FloatArray, rng: np.random.Generator, scale: int
+    ) -> list[Leg]:
+        """The best way of a search, which is so many times as wide as usual."""
         from eigenoptions._kernels import looking_ahead as kernels
 
         assert self.model is not None
-        effort = max(self._effort, LEAST_EFFORT)
         limits = Limits(
             level=int(len(self._cells) > BUDGET / 2),
-            budget=BUDGET,
-            effort=effort,
-            horizon=HORIZON,
+            budget=BUDGET * scale,
+            effort=max(self._effort, LEAST_EFFORT)
+            if scale == 1
+            else MOST_EFFORT * scale,
+            horizon=HORIZON * min(scale, 4),
             hold=HOLD,
             trust=TRUST,
             power=POWER,
@@ -212,10 +234,11 @@ class Outlook:
             self.model, self._novelty, self._seen, nowhere, point, limits, seed
         )
         self._effort -= way.effort
-        legs = _trace_way(way)
-        if (legs and self._measure(legs[-1].point)[0] <= 1.5) or not legs:
-            self._try_again()
-        return legs
+        return _trace_way(way)
+
+    def _is_new(self, legs: list[Leg]) -> bool:
+        """Whether a way ends far from all that was seen."""
+        return bool(legs) and self._measure(legs[-1].point)[0] > 1.5
 
     def find_way_back(self, point: FloatArray, times: Table) -> list[Leg]:
         """The way from a point after which the least time to go is known.
@@ -250,6 +273,10 @@ class Outlook:
         _, pair = self._measure(point)
         self._vain.append(Vain(point * self.axes.size, pair))
         kernels.know_points(self.space, self._novelty, point[None], np.array([pair]))
+        # The oldest are tried again: by now there may be a way.
+        if len(self._vain) >= 2 * MOST_VAIN:
+            self._vain = self._vain[MOST_VAIN:]
+            self._redraw()
 
     def _try_again(self) -> None:
         """Where nothing is new but what was given up: forget that it was."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from eigenoptions._colors import INK, RED, WHITE
 from eigenoptions._validation import check_type
 from eigenoptions.explore.found import Found
+from eigenoptions.explore.found_vectors import VectorFound
 from eigenoptions.plots.figures import make_axes, measure_map
 from eigenoptions.plots.maps import draw_values
 
@@ -16,19 +18,23 @@ from eigenoptions.plots.maps import draw_values
 def plot_first_visits(
     found: Found,
     *,
+    columns: tuple[int, int] = (0, 1),
     figsize: tuple[float, float] | None = None,
     ax: Axes | None = None,
 ) -> Figure:
     """Draw after how many steps `explore` saw each state.
 
     States that were not seen look like walls. A ring is a state with an action that was
-    never tried, a red dot one that was entered with a reward.
+    never tried, a red dot one that was entered with a reward. Of vectors, all steps are
+    drawn in two of their columns.
 
     Parameters
     ----------
     found : Found
         What was found, of states with coordinates: mazes, FrozenLake, MiniGrid without
-        objects.
+        objects; or of vectors.
+    columns : pair of int, default=(0, 1)
+        Of vectors: the columns to the right and upwards.
     figsize : pair of floats, optional
         Width and height of the figure in inches; by default those of a wide map.
     ax : Axes, optional
@@ -43,6 +49,8 @@ def plot_first_visits(
     True
     """
     check_type("found", found, Found, "make it with explore")
+    if isinstance(found, VectorFound):
+        return _plot_steps(found, columns, figsize, ax)
     if found.mdp.coords is None:
         raise ValueError(
             f"the states of {found.about.name} have no coordinates, so no map shows "
@@ -66,4 +74,29 @@ def plot_first_visits(
     ax.plot(columns, rows, "o", color=WHITE, mec=INK, mew=0.5, markersize=3.0)
     rows, columns = found.mdp.coords[found.rewarded].T
     ax.plot(columns, rows, "o", color=RED, mec=WHITE, mew=0.5, markersize=5.0)
+    return figure
+
+
+def _plot_steps(
+    found: VectorFound,
+    columns: tuple[int, int],
+    figsize: tuple[float, float] | None,
+    ax: Axes | None,
+) -> Figure:
+    """Draw all steps in two columns, the later the paler; red dots are rewarded."""
+    x, y = columns
+    before, after = found.log.obs, found.log.next_obs
+    segments = np.stack([before[:, [x, y]], after[:, [x, y]]], axis=1)
+    figure, ax = make_axes(figsize or (5.4, 3.4), ax)
+    lines = LineCollection(list(segments), linewidths=1.0)
+    lines.set_array(np.arange(found.n_steps))
+    ax.add_collection(lines)
+    ax.autoscale()
+    figure.colorbar(lines, ax=ax, label="step")
+
+    rewarded = after[found.is_step_rewarded]
+    ax.plot(rewarded[:, x], rewarded[:, y], "o", color=RED, mec=WHITE, mew=0.5)
+    ax.set_xlabel(f"column {x}")
+    ax.set_ylabel(f"column {y}")
+    ax.set_title(f"{len(found.seen):,} cells in {found.n_steps:,} steps")
     return figure
