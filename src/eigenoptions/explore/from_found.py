@@ -44,13 +44,18 @@ def _declare_vectors(found: VectorFound, request: Request) -> Request:
     n_actions = request.n_actions
     if n_actions is None:
         n_actions = len(found.controls)
+    space = request.space
+    if space is None:
+        # Bounds that were not met are not known.
+        shape = found.transitions.obs.shape[1:]
+        space = Box(-np.inf, np.inf, shape, np.float64)
     columns = request.columns
     features = request.features
     # A function takes whole observations.
     is_function = isinstance(features, Fitted) and callable(features.features)
     if columns is None and found.columns is not None and not is_function:
         columns = list(found.columns)
-    return replace(request, n_actions=n_actions, columns=columns)
+    return replace(request, n_actions=n_actions, space=space, columns=columns)
 
 
 def discover_found(found: Found, request: Request) -> OptionSet:
