@@ -503,3 +503,8 @@ def test_a_mission_is_a_task_that_names_a_thing() -> None:
     assert "arrive at ball, the named one: pays" in text
     assert "arrive at key, another than the named one: goes on" in text
     assert np.mean(np.array(follow(env, 10, seed=900)) > 0) > 0.9
+
+
+def test_what_always_ended_an_episode_is_rarely_offered() -> None:
+    rewards = act_at_random(make_minigrid("LavaCrossingS9N1"), 1500)
+    assert np.mean(np.array(rewards[-15:]) > 0) > 0.6

@@ -23,9 +23,9 @@ Parts: TypeAlias = list[list[Change]]
 
 # The condition of pairs that need have nothing else in common.
 _ALL = (-1, 0)
-# A belief that nothing happens, or that the episode ends, is tried again after so many
-# episodes for each time that it was confirmed.
-_RETRY_AFTER = 50
+# A belief that nothing happens is tried again after so many episodes for each time that
+# it was confirmed.
+RETRY_AFTER = 50
 # Contexts are pooled that are at most so many times as far as the nearest.
 _ALIKE = 2.0
 # A context that differs by more from all that were tried is worth a try.
@@ -111,9 +111,9 @@ class Tally:
     n: int = 0
     last: int = 0
 
-    def is_due(self, episode: int) -> bool:
+    def is_due(self, episode: int, after: int = RETRY_AFTER) -> bool:
         """Whether it is time to try again what was believed to be of no use."""
-        return self.n > 0 and episode - self.last >= _RETRY_AFTER * self.n
+        return self.n > 0 and episode - self.last >= after * self.n
 
 
 @dataclass

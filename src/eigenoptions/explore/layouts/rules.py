@@ -40,6 +40,10 @@ from eigenoptions.options.files import read_arrays, write_arrays
 
 logger = logging.getLogger("eigenoptions")
 
+# What ended the episode is tried again after so many episodes for each time that it
+# did: what pays may have ended episodes first, as where the order of events counts.
+_RETRY_DEADLY = 2
+
 # That a cell is in front now, whatever the action was, counts like an action.
 ARRIVE = -1
 
@@ -404,6 +408,19 @@ class Rules:
         if end == ENDS and self.is_due(task, action, scene):
             is_open = True
         return Outlook(self.predict(action, scene), end, is_open)
+
+    def is_deadly(self, task: Task, action: int, scene: Scene) -> bool:
+        """Whether an action always ended the episode here, and is not due again."""
+        if self.predict_end(task, action, scene) != ENDS:
+            return False
+        tallies = [
+            self.tasks[task.name].find_tally(event, context)
+            for event, context in self._list_causes(task, action, scene)
+        ]
+        tried = [tally for tally in tallies if tally is not None]
+        has_paid = any(tally.parts[0][PAYS] for tally in tried)
+        is_due = any(tally.is_due(self.episode, _RETRY_DEADLY) for tally in tried)
+        return not has_paid and not is_due
 
     def is_due(self, task: Task, action: int, scene: Scene) -> bool:
         """Whether it is time to try again what was believed to be of no use."""

@@ -171,6 +171,9 @@ class Affording:
         if rules.is_untried(task, action, scene):
             return FIRST_TRIAL + action
 
+        if rules.is_deadly(task, action, scene):
+            return None
+
         changes = rules.foresee(action, scene).changes
         effect = rules.predict(action, scene)
         end = rules.predict_end(task, action, scene)
