@@ -238,6 +238,24 @@ def test_dense_rewards_need_a_threshold() -> None:
     assert found.transitions.reward[-1] >= -0.5
 
 
+class Pixels(Field):
+    """The field as frames of noise, which never repeat."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.observation_space = Box(0, 255, (16, 16, 3), np.uint8)
+
+    def observe(self) -> Any:
+        return self.np_random.integers(256, size=(16, 16, 3), dtype=np.uint8)
+
+
+def test_pixels_and_columns_of_states_are_refused() -> None:
+    with pytest.raises(ValueError, match="deep"):
+        eo.explore(Pixels(), 2000)
+    with pytest.raises(ValueError, match="columns"):
+        eo.explore("FrozenLake-v1", 50, columns=[0])
+
+
 class Nested(Field):
     """The field as a Dict."""
 

@@ -363,7 +363,8 @@ class Experience:
                 f"{100 * share:.0f}% of the observations of {self.about.name} in "
                 f"{self.n_steps} steps were new, but states must repeat: give "
                 "key=, a function key(env, obs) to something coarser (the cell of a "
-                "grid, say), or use discover(env, features=...), which needs no states"
+                "grid, say), or use discover(env, features=...), without states; "
+                'features="deep" is for pixels'
             )
 
     def restore(

@@ -22,7 +22,12 @@ from eigenoptions.explore.controls import Controls
 from eigenoptions.explore.experience import Experience, Promise, describe_env
 from eigenoptions.explore.found import About, Found, Log
 from eigenoptions.explore.found_vectors import VectorFound
-from eigenoptions.explore.rows import VectorReader, describe_space, reads_vectors
+from eigenoptions.explore.rows import (
+    MOST_COLUMNS,
+    VectorReader,
+    describe_space,
+    reads_vectors,
+)
 from eigenoptions.explore.vectors import VectorExperience, describe_vectors, take_over
 from eigenoptions.explore.walkers import Knowledge, Walkers
 
@@ -80,6 +85,11 @@ class KnowledgeMaker:
                 if known is not None:
                     restore_vectors(vectors, known)
                 return vectors
+        elif self._columns is not None:
+            raise ValueError(
+                f"columns= is for vectors of at most {MOST_COLUMNS} real numbers, not "
+                f"for {env_name(self._env)}: leave it out"
+            )
         about = describe_env(self._env, self._key, self._seed)
         experience = Experience(
             about,
