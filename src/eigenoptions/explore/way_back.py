@@ -181,4 +181,8 @@ def _take_shortest(
     heads, tails, lengths = heads[order], tails[order], lengths[order]
     is_new = np.ones(len(heads), dtype=np.bool_)
     is_new[1:] = (heads[1:] != heads[:-1]) | (tails[1:] != tails[:-1])
-    return csr_array((lengths[is_new], (heads[is_new], tails[is_new])), shape=shape)
+    graph = csr_array((lengths[is_new], (heads[is_new], tails[is_new])), shape=shape)
+    # Older versions of `dijkstra` take no other numbers.
+    graph.indices = graph.indices.astype(np.int32)
+    graph.indptr = graph.indptr.astype(np.int32)
+    return graph

@@ -98,7 +98,10 @@ def _merge_actions(mdp: MDP) -> csr_array:
 def remove_loops(W: csr_array) -> csr_array:
     """Weights without entries on the diagonal, sorted."""
     W = csr_array(W)
-    W.setdiag(0.0)
+    # Not `setdiag`, which first stores the whole diagonal: that takes five times as
+    # long, and in SciPy 1.13 it mixed up entries of others.
+    row = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
+    W.data[row == W.indices] = 0.0
     W.eliminate_zeros()
     W.sort_indices()
     return W
