@@ -19,7 +19,7 @@ N_GOALS = 20
 
 
 def measure_hall(seed: int = 100) -> Iterator[Row]:
-    """Goals of 20 that a journey reaches, and microseconds of `act` on the way."""
+    """Goals of 20 that an episode reaches, and microseconds of `act` on the way."""
     for n_steps in (20_000, 200_000):
         for one_axis in (False, True):
             for thickness in (0.6, 1.2, 2.0):

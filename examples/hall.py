@@ -39,7 +39,7 @@ planner = eo.Planner(
 )
 print(planner, planner.fit, sep="\n")
 
-# One journey. It notices that it is stuck at a crate, which came after the log,
+# One episode. It notices that it is stuck at a crate, which came after the log,
 # and plans anew. The warning says where; here a line at the end does.
 warnings.simplefilter("ignore")
 start = np.array([1.0, 1.0])

@@ -17,7 +17,7 @@ from eigenoptions._ties import find_first_maximum
 from eigenoptions.samples.features import Raw
 from eigenoptions.vectors import planner as planner_module
 from eigenoptions.vectors.cells import Cells
-from eigenoptions.vectors.courses import Course, find_most_likely, rank
+from eigenoptions.vectors.policies import GoalPolicy, find_most_likely, rank
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=8), st.integers(0, 2**32))
@@ -76,8 +76,8 @@ def test_a_plan_goes_through_the_first_of_equally_likely_states():
     chances = [0.4, 0.3, 0.1 + 0.2, 0.0]
     to_goal = [0.0, 0.0, 0.0, 1.0]
     mdp = eo.MDP(np.array([chances, to_goal, to_goal, to_goal])[:, None])
-    course = Course(mdp, np.array([0, 0, 0, -1]), np.zeros(4), np.zeros(4))
-    assert find_most_likely(mdp, course, 0, 3) == [0, 1, 3]
+    policy = GoalPolicy(mdp, np.array([0, 0, 0, -1]), np.zeros(4), np.zeros(4))
+    assert find_most_likely(mdp, policy, 0, 3) == [0, 1, 3]
 
 
 def test_landmarks_of_symmetric_graphs_do_not_depend_on_rounding(monkeypatch, rng):

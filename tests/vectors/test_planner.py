@@ -415,10 +415,10 @@ def test_hall_every_goal_is_reached(thickness: float, one_axis: bool) -> None:
 
 
 @pytest.mark.parametrize(("thickness", "seed"), [(0.6, 1), (0.6, 2), (1.2, 3)])
-def test_journeys_in_few_data_take_no_blocked_move_again(
+def test_episodes_in_few_data_take_no_blocked_move_again(
     thickness: float, seed: int
 ) -> None:
-    """Cells reach over walls here, so that journeys are stuck and go in circles."""
+    """Cells reach over walls here, so that episodes are stuck and go in circles."""
     rng = np.random.default_rng(seed)
     hall = Hall(thickness)
     planner = eo.Planner(hall.record(rng, 5_000))
@@ -568,7 +568,7 @@ def test_poor_fit_is_measured_and_warned_of() -> None:
     assert planner.fit.explained < 0.1
 
 
-def test_journey_notices_what_the_data_do_not_show(room: Any) -> None:
+def test_episode_notices_what_the_data_do_not_show(room: Any) -> None:
     """A crate stands in the gap's way since the data were recorded."""
     planner = eo.Planner(room)
     goal = np.array([8.0, 5.0])
@@ -594,7 +594,7 @@ def test_journey_notices_what_the_data_do_not_show(room: Any) -> None:
     )
 
 
-def test_journey_goes_on_after_a_jump(room: Any) -> None:
+def test_episode_goes_on_after_a_jump(room: Any) -> None:
     run = eo.Planner(room).start([8.0, 1.0])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -603,7 +603,7 @@ def test_journey_goes_on_after_a_jump(room: Any) -> None:
     assert run.blocked == []
 
 
-def test_journey_in_a_table_blocks_a_door_that_was_closed() -> None:
+def test_episode_in_a_table_blocks_a_door_that_was_closed() -> None:
     mdp = eo.maze("S....\n.###.\n....G")
     assert mdp.successors is not None
     planner = eo.Planner(log_of("S....\n.###.\n....G"))

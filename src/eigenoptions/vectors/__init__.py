@@ -2,9 +2,17 @@
 
 from eigenoptions.vectors.cells import Cells
 from eigenoptions.vectors.displacement import Fit
-from eigenoptions.vectors.journey import BlockedMove, Journey
+from eigenoptions.vectors.episode import BlockedMove, Episode
+from eigenoptions.vectors.goal_options import GoalOption
 from eigenoptions.vectors.model import VectorModel
-from eigenoptions.vectors.places import Place
 from eigenoptions.vectors.planner import Planner
 
-__all__ = ["BlockedMove", "Cells", "Fit", "Journey", "Place", "Planner", "VectorModel"]
+__all__ = [
+    "BlockedMove",
+    "Cells",
+    "Episode",
+    "Fit",
+    "GoalOption",
+    "Planner",
+    "VectorModel",
+]

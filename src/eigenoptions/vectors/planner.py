@@ -1,4 +1,4 @@
-"""Goals from logged data: a table, a course to every goal, and journeys.
+"""Goals from logged data: a table, a policy to every goal, and episodes.
 
 **Continuous actions.** A step is explained by ``next_obs - obs = B action + b``. The
 actions of the table are the neighbouring cells to aim at. It counts where a step led
@@ -35,12 +35,12 @@ from eigenoptions.options.solver import solve
 from eigenoptions.samples import Transitions
 from eigenoptions.spectra import spectrum
 from eigenoptions.vectors.arrivals import count_endings, let_arrive
-from eigenoptions.vectors.courses import find_most_likely
+from eigenoptions.vectors.controller import Controller
 from eigenoptions.vectors.displacement import Fit
-from eigenoptions.vectors.journey import Journey
+from eigenoptions.vectors.episode import Episode
+from eigenoptions.vectors.goal_options import GoalOption
 from eigenoptions.vectors.model import VectorModel
-from eigenoptions.vectors.pilot import Pilot
-from eigenoptions.vectors.places import Place
+from eigenoptions.vectors.policies import find_most_likely
 from eigenoptions.vectors.potentials import POTENTIALS, PotentialFunction, Potentials
 
 __all__ = ["Planner"]
@@ -111,7 +111,7 @@ class Planner:
     >>> bool(planner.act([2.0, 5.5], [9.0, 5.5])[0] > 0.5)
     True
 
-    One journey, which notices where it is stuck:
+    One episode, which notices where it is stuck:
 
     >>> run = planner.start([9.0, 5.5])
     >>> bool(run.act([2.0, 5.5])[0] > 0.5)
@@ -166,18 +166,18 @@ class Planner:
         self._make_potentials = partial(
             Potentials, kind=potential, temperature=temperature
         )
-        self._make_pilot = partial(
-            Pilot,
+        self._make_controller = partial(
+            Controller,
             model=self._model,
             is_seen=is_seen,
             gamma=self._gamma,
             greedy=greedy,
         )
-        self._pilot = self._make_pilot(
+        self._controller = self._make_controller(
             self.mdp, potentials=self._make_potentials(self.mdp)
         )
         # To goals where episodes ended in the midst of others.
-        self._pilots: dict[int, Pilot] = {}
+        self._controllers: dict[int, Controller] = {}
 
     def _read_numbers(self, data: Any, batch: Transitions) -> BoolArray:
         """Count steps between numbered states; return which of them are seen."""
@@ -200,19 +200,20 @@ class Planner:
 
     def state(self, obs: Any) -> int:
         """The number of the state, or of the cell, that an observation belongs to."""
-        return self._pilot.locate(obs)[1]
+        return self._controller.locate(obs)[1]
 
-    def _toward(self, goal: int) -> Pilot:
+    def _toward(self, goal: int) -> Controller:
         """Who goes to a goal: steps that ended there arrive, those elsewhere end."""
         if self._endings is None:
-            return self._pilot
-        if goal not in self._pilots:
+            return self._controller
+        if goal not in self._controllers:
             mdp = let_arrive(self.mdp, self._endings, goal)
-            pilot = self._pilot
+            controller = self._controller
             if mdp is not self.mdp:
-                pilot = self._make_pilot(mdp, potentials=self._make_potentials(mdp))
-            self._pilots[goal] = pilot
-        return self._pilots[goal]
+                potentials = self._make_potentials(mdp)
+                controller = self._make_controller(mdp, potentials=potentials)
+            self._controllers[goal] = controller
+        return self._controllers[goal]
 
     # How far things are
 
@@ -245,17 +246,17 @@ class Planner:
             the three best moves at random now and then. A robot that always does the
             same may stand still at a wall. False: equal questions have equal answers.
         """
-        point, state = self._pilot.locate(obs)
-        goal_point, last = self._pilot.locate(goal)
-        pilot = self._toward(last)
-        course = pilot.find_course(last)
-        move, action = pilot.decide(course, point, state, goal_point, last, obs)
+        point, state = self._controller.locate(obs)
+        goal_point, last = self._controller.locate(goal)
+        controller = self._toward(last)
+        policy = controller.find_policy(last)
+        move, action = controller.decide(policy, point, state, goal_point, last, obs)
         if not varied:
             return action
-        return pilot.vary(course, point, state, move, action, self._rng)
+        return controller.vary(policy, point, state, move, action, self._rng)
 
-    def start(self, goal: Any, patience: int = 3) -> Journey:
-        """Begin a journey to a goal, which notices that it is stuck.
+    def start(self, goal: Any, patience: int = 3) -> Episode:
+        """Begin an episode to a goal, which notices that it is stuck.
 
         Parameters
         ----------
@@ -265,7 +266,7 @@ class Planner:
             Steps without progress after which a move is blocked.
         """
         patience = check_int("patience", patience)
-        return Journey(self._toward(self.state(goal)), goal, patience)
+        return Episode(self._toward(self.state(goal)), goal, patience)
 
     # What it believes
 
@@ -276,16 +277,17 @@ class Planner:
         """
         state = self.state(obs)
         last = self.state(goal)
-        pilot = self._toward(last)
-        way = find_most_likely(pilot.mdp, pilot.find_course(last), state, last)
-        if way is None:
+        controller = self._toward(last)
+        policy = controller.find_policy(last)
+        path = find_most_likely(controller.mdp, policy, state, last)
+        if path is None:
             raise ValueError(
                 f"no way from {np.round(obs, 3)} to {np.round(goal, 3)}: record more "
                 "steps"
             )
         if self.centers is None:
-            return np.array(way)
-        return np.asarray(self.centers[way])
+            return np.array(path)
+        return np.asarray(self.centers[path])
 
     def simulate(self, start: Any, goal: Any, max_steps: int = 1_000) -> NDArray[Any]:
         """The way that the planner believes it takes, step by step.
@@ -316,15 +318,15 @@ class Planner:
         model = self._model
         if model is None or not model.has_vector_actions:
             return self.plan(start, goal)[: max_steps + 1]
-        pilot = self._pilot
-        point, state = pilot.locate(start)
-        goal_point, last = pilot.locate(goal)
-        course = pilot.find_course(last)
+        controller = self._controller
+        point, state = controller.locate(start)
+        goal_point, last = controller.locate(goal)
+        policy = controller.find_policy(last)
         points = [point]
         for _ in range(max_steps):
-            if pilot.is_at(point, state, goal_point, last):
+            if controller.is_at(point, state, goal_point, last):
                 break
-            action = pilot.decide(course, point, state, goal_point, last, point)[1]
+            action = controller.decide(policy, point, state, goal_point, last, point)[1]
             point = point + model.expect(point, action)
             state = model.locate(point, point)
             points.append(point)
@@ -352,7 +354,7 @@ class Planner:
         """
         return self._solve(self.mdp, self._find_landmarks(n))
 
-    def places(self, goals: int | Sequence[Any]) -> list[Place]:
+    def places(self, goals: int | Sequence[Any]) -> list[GoalOption]:
         """Options that go to places, in actions of the environment itself.
 
         ``OptionsWrapper(env, planner.places(8))`` runs them, also where actions are
@@ -371,11 +373,12 @@ class Planner:
         ['to 0', 'to 3']
         """
         if not isinstance(goals, int | np.integer):
-            return [Place(self._toward(self.state(goal)), goal) for goal in goals]
+            return [GoalOption(self._toward(self.state(goal)), goal) for goal in goals]
         landmarks = self._find_landmarks(int(goals))
         if self._model is None:
-            return [Place(self._toward(state), state) for state in landmarks]
-        return [Place(self._pilot, self._model.examples[state]) for state in landmarks]
+            return [GoalOption(self._toward(state), state) for state in landmarks]
+        examples = [self._model.examples[state] for state in landmarks]
+        return [GoalOption(self._controller, example) for example in examples]
 
     def _find_landmarks(self, n: int) -> list[int]:
         """The first `n` states where eigenvectors are largest or smallest."""

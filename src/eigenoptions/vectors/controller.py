@@ -1,4 +1,4 @@
-"""What to do at each point: the part of a planner that journeys and places share."""
+"""What to do at each point: the part of a planner that episodes and places share."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from eigenoptions.mdp import MDP
 from eigenoptions.options import TERMINATE
 from eigenoptions.options.purposes import make_goal_purposes
 from eigenoptions.options.solver import choose_actions, solve
-from eigenoptions.vectors.courses import Course, rank
 from eigenoptions.vectors.displacement import Displacement
 from eigenoptions.vectors.model import VectorModel
 from eigenoptions.vectors.moves import neighbour_moves
+from eigenoptions.vectors.policies import GoalPolicy, rank
 from eigenoptions.vectors.potentials import Potentials
 
 # Near places where steps failed, `Planner.act` takes one of the best moves at random so
@@ -26,8 +26,8 @@ _VARIED = 0.2
 _N_VARIANTS = 3
 
 
-class Pilot:
-    """Turns courses in a table into actions at points. It remembers no journey.
+class Controller:
+    """Turns policies in a table into actions at points. It remembers no episode.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Pilot:
     gamma : float
         Discount per move.
     greedy : bool
-        Whether courses descend the potential move by move.
+        Whether policies descend the potential move by move.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Pilot:
         self.potentials = potentials
         self._gamma = gamma
         self._greedy = greedy
-        self._courses: dict[int, Course] = {}
+        self._policies: dict[int, GoalPolicy] = {}
         # A list is faster than an array for a single point.
         self._step_list: list[float] = []
         if model is not None:
@@ -107,18 +107,18 @@ class Pilot:
 
     def decide(
         self,
-        course: Course,
+        policy: GoalPolicy,
         point: FloatArray,
         state: int,
         goal_point: FloatArray,
         last: int,
         obs: Any,
     ) -> tuple[int, Any]:
-        """The move of a course at a point, and the action that makes it.
+        """The move of a policy at a point, and the action that makes it.
 
         The move is TERMINATE in the goal's own cell.
         """
-        move = course.policy[state]
+        move = policy.moves[state]
         model = self._model
         is_continuous = model is not None and model.has_vector_actions
         if not is_continuous and self.is_at(point, state, goal_point, last):
@@ -132,12 +132,12 @@ class Pilot:
             action = self.make_action(point, state, move)
 
         if model is not None and model.failures.is_near(point / model.step):
-            return self._avoid(model, course, point, state, move, goal_point, action)
+            return self._avoid(model, policy, point, state, move, goal_point, action)
         return move, action
 
     def vary(
         self,
-        course: Course,
+        policy: GoalPolicy,
         point: FloatArray,
         state: int,
         move: int,
@@ -157,7 +157,7 @@ class Pilot:
             return action
 
         assert isinstance(model.effects, Displacement)
-        others = course.rank_moves(state)[:_N_VARIANTS]
+        others = policy.rank_moves(state)[:_N_VARIANTS]
         other = others[rng.integers(len(others))]
         directions = neighbour_moves(len(point))
         if other == len(directions):
@@ -194,7 +194,7 @@ class Pilot:
     def _avoid(
         self,
         model: VectorModel,
-        course: Course,
+        policy: GoalPolicy,
         point: FloatArray,
         state: int,
         move: int,
@@ -218,7 +218,7 @@ class Pilot:
         if move == TERMINATE:
             others = self.rank_exits(state)
         else:
-            others = course.rank_moves(state)
+            others = policy.rank_moves(state)
         for other in others:
             other_action = self.make_action(point, state, other)
             other_target = self._find_target(state, other)
@@ -241,9 +241,9 @@ class Pilot:
         action: Any,
         target: FloatArray | None,
     ) -> tuple[float, Any]:
-        """The least share of failures of the parts of a way, and the first such part.
+        """The least share of failures of the parts of a path, and the first such part.
 
-        The way has parts where actions are along one axis.
+        The path has parts where actions are along one axis.
         """
         effects = model.effects
         parts = [action]
@@ -276,33 +276,33 @@ class Pilot:
         stays = rows[:, [state]].toarray().ravel()
         return rank(1.0 - stays)
 
-    # Courses
+    # Policies
 
-    def find_course(self, goal: int) -> Course:
-        """The course to a state of the table."""
-        course = self._courses.get(goal)
-        if course is None:
+    def find_policy(self, goal: int) -> GoalPolicy:
+        """The policy to a state of the table."""
+        policy = self._policies.get(goal)
+        if policy is None:
             if self._greedy:
-                course = self._descend(goal)
+                policy = self._descend(goal)
             else:
-                course = self._make_course(self.mdp, goal)
-            self._courses[goal] = course
-        return course
+                policy = self._make_policy(self.mdp, goal)
+            self._policies[goal] = policy
+        return policy
 
-    def plan_around(self, goal: int, blocked: set[tuple[int, int]]) -> Course:
-        """The course to a goal if some moves, pairs of state and move, stay put."""
+    def plan_around(self, goal: int, blocked: set[tuple[int, int]]) -> GoalPolicy:
+        """The policy to a goal if some moves, pairs of state and move, stay put."""
         table = self.mdp.transition.tolil()
         for state, move in blocked:
             row = state * self.mdp.n_actions + move
             table[row, :] = 0.0
             table[row, state] = 1.0
         around = MDP(csr_array(table), n_additional=self.mdp.n_additional)
-        return self._make_course(around, goal, blocked)
+        return self._make_policy(around, goal, blocked)
 
-    def _make_course(
+    def _make_policy(
         self, mdp: MDP, goal: int, blocked: Set[tuple[int, int]] = frozenset()
-    ) -> Course:
-        """The course of the option that leads to a goal."""
+    ) -> GoalPolicy:
+        """The policy of the option that leads to a goal."""
         purposes = make_goal_purposes(mdp, [goal])
         options = solve(mdp, purposes, self._gamma)
         potential = np.asarray(purposes[0].potential)
@@ -310,20 +310,20 @@ class Pilot:
         # move to s' is worth f(s') + gamma v(s').
         total = options.value[0] + potential
         arrival = (1.0 - self._gamma) * potential + self._gamma * total
-        return Course(mdp, options.policy[0], arrival, total, blocked)
+        return GoalPolicy(mdp, options.policy[0], arrival, total, blocked)
 
-    def _descend(self, goal: int) -> Course:
-        """The course of greedy descent of the potential."""
+    def _descend(self, goal: int) -> GoalPolicy:
+        """The policy of greedy descent of the potential."""
         value = self.potentials.find(goal)
         is_known = np.isfinite(value)
         # States without a way are far worse than all others.
         value = np.maximum(value, 10.0 * value[is_known].min() - 1.0)
         expected = (self.mdp.transition @ value).reshape(self.mdp.n_states, -1)
-        policy = choose_actions(expected - value[:, None], 1e-9)
-        policy[goal] = TERMINATE
-        return Course(self.mdp, policy, value, value)
+        moves = choose_actions(expected - value[:, None], 1e-9)
+        moves[goal] = TERMINATE
+        return GoalPolicy(self.mdp, moves, value, value)
 
-    # Progress, for journeys
+    # Progress, for episodes
 
     def measure_progress(
         self,
@@ -364,7 +364,7 @@ class Pilot:
         return tuple([int(n_parts * x // step) for x, step in columns])
 
     def limit_circles(self, patience: int) -> int:
-        """Steps after which a journey that came no nearer goes in circles."""
+        """Steps after which an episode that came no nearer goes in circles."""
         steps_per_cell = 1.0
         if self._model is not None:
             steps_per_cell = float(

@@ -1,4 +1,4 @@
-"""One journey to a goal, which notices that it is stuck and plans anew."""
+"""One episode to a goal, which notices that it is stuck and plans anew."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 from eigenoptions._types import FloatArray
 from eigenoptions.options import TERMINATE
-from eigenoptions.vectors.pilot import Pilot
+from eigenoptions.vectors.controller import Controller
 
 
 class BlockedMove(NamedTuple):
-    """A move that did not work on a journey.
+    """A move that did not work in an episode.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class BlockedMove(NamedTuple):
     state : int
         The state of the table.
     move : int
-        The move of the table that is not taken there again on this journey.
+        The move of the table that is not taken there again in this episode.
     """
 
     place: Any
@@ -33,7 +33,7 @@ class BlockedMove(NamedTuple):
     move: int
 
 
-class _Step(NamedTuple):
+class _LastStep(NamedTuple):
     """The last step: its observation and coordinates, and what was done there.
 
     The names are those of `BlockedMove`, with the coordinates of the place.
@@ -46,17 +46,17 @@ class _Step(NamedTuple):
     move: int
 
 
-class Journey:
-    """One way to a goal: ``run = planner.start(goal)``, then ``run.act(obs)``.
+class Episode:
+    """One episode to a goal: ``run = planner.start(goal)``, then ``run.act(obs)``.
 
     It compares where each action led with where it should lead. After `patience` steps
     without progress the move is blocked *here*: it is not taken in this cell again on
-    this journey, and the way is planned anew. If an observation jumps, because of a
-    reset say, the journey goes on from there.
+    this episode, and the way is planned anew. If an observation jumps, because of a
+    reset say, the episode goes on from there.
 
     Parameters
     ----------
-    pilot : Pilot
+    controller : Controller
         The part of the planner that acts; it does not change.
     goal : object
         The goal.
@@ -84,21 +84,21 @@ class Journey:
     (True, [])
     """
 
-    def __init__(self, pilot: Pilot, goal: Any, patience: int = 3) -> None:
+    def __init__(self, controller: Controller, goal: Any, patience: int = 3) -> None:
         self.goal = goal
         self.blocked: list[BlockedMove] = []
         self.arrived = False
         self.steps = 0
-        self._pilot = pilot
+        self._controller = controller
         self._patience = patience
-        self._goal_point, self._goal_state = pilot.locate(goal)
-        self._course = pilot.find_course(self._goal_state)
+        self._goal_point, self._goal_state = controller.locate(goal)
+        self._policy = controller.find_policy(self._goal_state)
         self._has_warned = False
         self._begin()
 
     def _begin(self) -> None:
         """Forget what was tried: the next observation may be anywhere."""
-        self._last: _Step | None = None
+        self._last: _LastStep | None = None
         # Steps one after the other that moved nothing.
         self._n_stuck = 0
         self._forget_progress()
@@ -114,45 +114,47 @@ class Journey:
         # again.
         self._visited: set[tuple[int, ...]] = set()
         self._n_returns = 0
-        # The last move of the course that was not taken, since it fails at that place.
+        # The last move of the policy that was not taken, since it fails at that place.
         self._avoided: BlockedMove | None = None
 
     def act(self, obs: Any) -> Any:
         """The next action on the way to the goal."""
-        pilot = self._pilot
-        point, state = pilot.locate(obs)
+        controller = self._controller
+        point, state = controller.locate(obs)
         if self._last is not None:
             self._watch(self._last, point, state)
 
         move, action = self._decide(obs, point, state)
-        self.arrived = pilot.is_at(point, state, self._goal_point, self._goal_state)
-        self._last = _Step(obs, point, action, state, move)
+        self.arrived = controller.is_at(
+            point, state, self._goal_point, self._goal_state
+        )
+        self._last = _LastStep(obs, point, action, state, move)
         self.steps += 1
 
-        # The pilot avoids a move of the course that fails at this place.
-        intended = self._course.policy[state]
+        # The controller avoids a move of the policy that fails at this place.
+        intended = self._policy.moves[state]
         if intended not in (move, TERMINATE) and not self._is_on_detour:
-            avoided = pilot.make_action(point, state, intended)
+            avoided = controller.make_action(point, state, intended)
             self._avoided = BlockedMove(obs, avoided, state, intended)
         return action
 
     def _decide(self, obs: Any, point: FloatArray, state: int) -> tuple[int, Any]:
-        """The next move, and its action: of the course, or of a detour."""
-        pilot = self._pilot
+        """The next move, and its action: of the policy, or of a detour."""
+        controller = self._controller
         if state != self._goal_state:
             self._is_on_detour = False
         elif self._is_on_detour:
             # The goal lies behind something: leave its cell, and come from elsewhere.
-            exits = pilot.rank_exits(state)
+            exits = controller.rank_exits(state)
             move = exits[(self._n_detours - 1) % len(exits)]
-            return move, pilot.make_action(point, state, move)
-        return pilot.decide(
-            self._course, point, state, self._goal_point, self._goal_state, obs
+            return move, controller.make_action(point, state, move)
+        return controller.decide(
+            self._policy, point, state, self._goal_point, self._goal_state, obs
         )
 
-    def _watch(self, last: _Step, point: FloatArray, state: int) -> None:
+    def _watch(self, last: _LastStep, point: FloatArray, state: int) -> None:
         """Look at where the last step led, and plan anew if nothing comes of it."""
-        progress = self._pilot.measure_progress(
+        progress = self._controller.measure_progress(
             last.point, last.state, last.move, last.action, point, state
         )
         if progress is None:
@@ -167,7 +169,7 @@ class Journey:
             self._n_stuck = 0
 
         # Did it come nearer to the goal than ever before?
-        value = float(self._course.value[state])
+        value = float(self._policy.value[state])
         if value > self._best_value:
             self._forget_progress()
             self._best_value = value
@@ -178,7 +180,8 @@ class Journey:
         is_stuck = self._n_stuck >= self._patience
         is_circling = (
             self._n_returns >= self._patience
-            or self._n_without_progress >= self._pilot.limit_circles(self._patience)
+            or self._n_without_progress
+            >= self._controller.limit_circles(self._patience)
         )
         if is_circling and self._avoided is not None:
             # It is led back again and again to a move that fails there.
@@ -188,9 +191,9 @@ class Journey:
 
     def _count_return(self, last_point: FloatArray, point: FloatArray) -> None:
         """Notice that a place was visited before, so that short circles end soon."""
-        place = self._pilot.find_place(point)
+        place = self._controller.find_place(point)
         # A numbered state may be visited again by chance.
-        if place is None or place == self._pilot.find_place(last_point):
+        if place is None or place == self._controller.find_place(last_point):
             return
         if place in self._visited:
             self._n_returns += 1
@@ -209,21 +212,21 @@ class Journey:
             )
         self._n_stuck = 0
         self._forget_progress()
-        # No course leads on from the goal's own cell.
+        # No policy leads on from the goal's own cell.
         if state == self._goal_state:
             self._n_detours += 1
             self._is_on_detour = True
             return
 
         moves = {(b.state, b.move) for b in self.blocked if b.state != self._goal_state}
-        course = self._pilot.plan_around(self._goal_state, moves)
-        if course.policy[state] < 0:
+        policy = self._controller.plan_around(self._goal_state, moves)
+        if policy.moves[state] < 0:
             # Too much was blocked to go on: trust the data again, the last one aside.
             self.blocked = self.blocked[-1:]
-            course = self._pilot.plan_around(self._goal_state, {(state, move)})
-        if course.policy[state] < 0:
+            policy = self._controller.plan_around(self._goal_state, {(state, move)})
+        if policy.moves[state] < 0:
             raise ValueError(
                 f"no way from {np.round(obs, 3)} to {np.round(self.goal, 3)} is left: "
                 "the only move there did not work; record steps near it"
             )
-        self._course = course
+        self._policy = policy

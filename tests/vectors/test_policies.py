@@ -1,4 +1,4 @@
-"""Parts of the planner: courses, potentials, progress, columns that are angles."""
+"""Parts of the planner: policies, potentials, progress, columns that are angles."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import pytest
 
 import eigenoptions as eo
 from eigenoptions.vectors.coordinates import _is_angle
-from eigenoptions.vectors.courses import Course
+from eigenoptions.vectors.policies import GoalPolicy
 from studies.potentials import COMPARED
 
 
 def test_moves_are_ranked_by_what_it_is_worth_to_arrive():
     mdp = eo.maze("four-rooms")
     arrival = np.random.default_rng(0).random(mdp.n_states)
-    course = Course(mdp, np.zeros(mdp.n_states, dtype=int), arrival, arrival)
+    policy = GoalPolicy(mdp, np.zeros(mdp.n_states, dtype=int), arrival, arrival)
     for state in (1, 50, 103):
         worth = arrival[mdp.successors[state]]
         expected = np.argsort(-worth, kind="stable").tolist()
-        assert course.rank_moves(state) == expected
+        assert policy.rank_moves(state) == expected
 
 
 @pytest.mark.parametrize("kind", COMPARED.values())
@@ -38,7 +38,7 @@ def test_a_move_that_was_to_stay_makes_progress_and_one_that_was_to_leave_none()
     planner = eo.Planner(log)
     here = np.zeros(1)
     for action, progress in ((0, 1.0), (1, 0.0)):
-        made = planner._pilot.measure_progress(here, 0, action, action, here, 0)
+        made = planner._controller.measure_progress(here, 0, action, action, here, 0)
         assert made == progress
 
 

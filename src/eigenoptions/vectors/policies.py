@@ -1,4 +1,4 @@
-"""The course to a goal: a policy, and what each move is worth."""
+"""The policy that leads to a goal: its moves, and what each of them is worth."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from eigenoptions._types import FloatArray, IntegerArray
 from eigenoptions.mdp import MDP
 
 
-class Course:
-    """The way from everywhere to a goal, in a table.
+class GoalPolicy:
+    """What to do in each state of a table on the way to a goal.
 
     Parameters
     ----------
     mdp : MDP
         The table.
-    policy : ndarray of int of shape (S,)
+    moves : ndarray of int of shape (S,)
         The move in each state, or TERMINATE.
     arrival : ndarray of shape (S,)
         What it is worth to arrive in each state.
     value : ndarray of shape (S,)
         What each state is worth: higher is nearer to the goal.
     blocked : set of (state, move), optional
-        Moves that did not work on this journey, and are not to be taken again.
+        Moves that did not work in this episode, and are not to be taken again.
 
     Attributes
     ----------
-    policy : list of int
+    moves : list of int
         As above; a list is faster to look up.
     """
 
     def __init__(
         self,
         mdp: MDP,
-        policy: IntegerArray,
+        moves: IntegerArray,
         arrival: FloatArray,
         value: FloatArray,
         blocked: Set[tuple[int, int]] = frozenset(),
     ) -> None:
-        self.policy: list[int] = policy.tolist()
+        self.moves: list[int] = moves.tolist()
         self.value = value
         self._blocked = blocked
         self._mdp = mdp
@@ -71,24 +71,24 @@ def rank(scores: FloatArray) -> list[int]:
 
 
 def find_most_likely(
-    mdp: MDP, course: Course, state: int, goal: int
+    mdp: MDP, policy: GoalPolicy, state: int, goal: int
 ) -> list[int] | None:
-    """States on the most likely way to a goal; None if the course does not arrive."""
-    way = [state]
+    """States on the most likely path to a goal; None if the policy does not arrive."""
+    path = [state]
     visited = {state}
-    while way[-1] != goal:
-        here = way[-1]
-        if course.policy[here] < 0:
+    while path[-1] != goal:
+        here = path[-1]
+        if policy.moves[here] < 0:
             return None
-        row = mdp.transition[[here * mdp.n_actions + course.policy[here]]]
+        row = mdp.transition[[here * mdp.n_actions + policy.moves[here]]]
         leads = np.zeros(len(row.indices), dtype=np.bool_)
         for i, to in enumerate(row.indices.tolist()):
-            goes_on = course.policy[to] >= 0 and to not in visited
+            goes_on = policy.moves[to] >= 0 and to not in visited
             leads[i] = to == goal or goes_on
         if not leads.any():
             return None
         chances = np.where(leads, row.data, 0.0)
         following = int(row.indices[find_first_maximum(chances)])
-        way.append(following)
+        path.append(following)
         visited.add(following)
-    return way
+    return path
