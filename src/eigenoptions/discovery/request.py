@@ -152,6 +152,7 @@ class Request:
             "space": self.space,
             "columns": self.columns,
             "cell_size": self.cell_size,
+            # Its default is False, which asks for nothing.
             "length": self.length or None,
             "pos": self.pos,
         }

@@ -135,6 +135,7 @@ class MazeEnv(gym.Env[Any, Any]):
             )
         if self.state == self.mdp.goal:
             return self.state, 1.0, True, False, {}
+        # Additional states are where episodes end without a reward.
         is_end = self.state >= self.mdp.n_listed
         return self.state, 0.0, is_end, False, {}
 

@@ -310,11 +310,14 @@ class _Equations:
 
     def find_passes(self, goals: IndexArray) -> tuple[FloatArray, csr_array]:
         """``F (goals, n_options, S)`` and ``E (goals n_options, S)`` of some goals."""
+        # Each option has S rows, one per state; of these, take those of the goals.
         n_states = len(self.M)
-        option_rows = n_states * np.arange(self.n_options)
-        rows = (goals[:, None] + option_rows).ravel()
+        first_rows = n_states * np.arange(self.n_options)
+        rows = (goals[:, None] + first_rows).ravel()
+
         passes = self.passes[rows].toarray()
-        F = passes.reshape(len(goals), self.n_options, n_states) * self.option_weight
+        passes = passes.reshape(len(goals), self.n_options, n_states)
+        F = passes * self.option_weight
         return F, self.ends[rows]
 
 

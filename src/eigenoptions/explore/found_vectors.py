@@ -139,15 +139,21 @@ class VectorRewards:
 
     def find_rewarded(self, log: VectorLog) -> BoolArray:
         """``(N,)`` which of all the steps are rewarded."""
+        # As `add` rounds them.
         reward = log.reward.round(9)
         if self._goal is not None:
             return np.asarray(reward >= self._goal)
+        # Where every reward is another number, none stands out.
         if not self.repeat:
             return np.zeros(len(reward), dtype=np.bool_)
+
+        ordinary = self.ordinary[log.code]
         if self.has_higher:
-            return np.asarray(reward > self.ordinary[log.code])
-        is_cheap = log.terminated & (reward >= self.ordinary[log.code])
-        return np.asarray(is_cheap & self.is_costly)
+            return np.asarray(reward > ordinary)
+        # Nothing pays. If steps cost something, to end the episode without an
+        # additional cost is what counts, as in MountainCar.
+        ends_cheaply = log.terminated & (reward >= ordinary)
+        return np.asarray(ends_cheaply & self.is_costly)
 
 
 def count_rewards(

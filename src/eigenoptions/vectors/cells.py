@@ -75,8 +75,10 @@ class Cells(StateMap):
         corners = readonly(self.arrays["corners"], np.int64)
         shape = (len(corners), n_coordinates)
         has_bounds = len(self.low) == len(self.size) == n_coordinates
-        has_bounds = has_bounds and len(self.step) in (0, n_coordinates)
-        if not has_bounds or corners.shape != shape or not len(corners):
+        # The step is empty where it is not known.
+        has_steps = len(self.step) in (0, n_coordinates)
+        has_corners = corners.shape == shape and len(corners) > 0
+        if not (has_bounds and has_steps and has_corners):
             raise ValueError(
                 f"low, size, step and corners must have {n_coordinates} columns, got "
                 f"{len(self.low)}, {len(self.size)}, {len(self.step)} and "

@@ -379,6 +379,7 @@ class VectorModel:
         if isinstance(self.effects, Displacement):
             aims = self.effects.predict(taken) / self.step
         else:
+            # Nearness counts only between steps with the same action.
             aims = _show_numbers(taken)
         return self.failures.measure(point / self.step, aims)
 
@@ -567,4 +568,5 @@ def _find_failures(
 
 def _show_numbers(action: IndexArray) -> FloatArray:
     """Numbered actions as aims: another action is nothing to compare with."""
+    # So far apart, in large steps, that the search for near steps never mixes them.
     return 10.0 * np.asarray(action, dtype=np.float64)[:, None]

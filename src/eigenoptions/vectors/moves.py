@@ -172,8 +172,11 @@ def neighbour_moves(d: int) -> NDArray[np.int64]:
             f"obs may have 4 columns if actions are vectors, got {d}: keep the "
             "position, such as columns=[0, 1]"
         )
-    moves = np.array(np.meshgrid(*[(-1, 0, 1)] * d, indexing="ij")).reshape(d, -1).T
-    return np.delete(moves, len(moves) // 2, axis=0)
+    axes = [(-1, 0, 1)] * d
+    moves = np.array(np.meshgrid(*axes, indexing="ij")).reshape(d, -1).T
+    # The one in the middle stays in the cell.
+    stay = len(moves) // 2
+    return np.delete(moves, stay, axis=0)
 
 
 def _sort_steps(
@@ -237,7 +240,9 @@ def _add_failures(counts: csr_array, n_moves: int) -> csr_array:
     So a move that succeeded once is not certain, and one that was never tried stays.
     """
     rows = np.arange(counts.shape[0])
-    failures = _count_pairs(rows, rows // n_moves, counts.shape)
+    # A move that fails ends in the state where it began.
+    own_state = rows // n_moves
+    failures = _count_pairs(rows, own_state, counts.shape)
     return _normalize_rows(counts + failures)
 
 
