@@ -102,11 +102,13 @@ def show_found(found: Found) -> str:
 
 def show_planner(planner: Planner) -> str:
     """The cells of a planner over the first two columns."""
-    if planner.centers is None or planner.centers.shape[1] < 2:
+    centers = planner.centers
+    size = planner.cell_size
+    if centers is None or size is None or centers.shape[1] < 2:
         return _show_text(planner)
     figure, ax = make_axes((4.0, 3.0), None)
     # Cells that share a place are darker.
-    squares = make_squares(planner.centers, planner.cell_size)
+    squares = make_squares(centers, size)
     ax.add_collection(
         PolyCollection(list(squares), facecolors=BLUE, edgecolors="white", alpha=0.4)
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -247,7 +247,7 @@ def _read_frames(frames: ArrayLike) -> NDArray[np.uint8]:
     return np.broadcast_to(images, (*images.shape[:3], 3))
 
 
-def _choose_rows(potential: FloatArray, is_end: Any, n_frames: int) -> list[int]:
+def _choose_rows(potential: FloatArray, is_end: BoolArray, n_frames: int) -> list[int]:
     """Numbers of frames from the lowest potential to the end, in even steps."""
     first = int(find_first_maximum(-potential))
     # An option that ends nowhere here leads to the highest potential.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
@@ -11,6 +9,7 @@ from matplotlib.colors import Colormap
 from numpy.typing import ArrayLike
 
 from eigenoptions._colors import INK, RED
+from eigenoptions._types import FloatArray
 from eigenoptions.plots.style import read_colormap
 from eigenoptions.vectors import Planner
 
@@ -107,7 +106,7 @@ def draw_plan(
     return squares
 
 
-def make_squares(centers: Any, size: Any) -> Any:
+def make_squares(centers: FloatArray, size: FloatArray) -> FloatArray:
     """``(S, 4, 2)`` corners of a rectangle around each centre, in the first columns."""
     corners = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])
     return centers[:, None, :2] + corners * size[:2]
