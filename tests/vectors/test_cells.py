@@ -23,9 +23,9 @@ from eigenoptions.samples.features import Fourier, Tiles
 from eigenoptions.samples.fitting import fit
 from eigenoptions.samples.incidence import feature_spectrum
 from eigenoptions.vectors import VectorModel
-from eigenoptions.vectors.borrowing import borrow_steps
 from eigenoptions.vectors.cells import Cells
-from eigenoptions.vectors.sizes import Outcomes, choose_size
+from eigenoptions.vectors.imputation import impute_transitions
+from eigenoptions.vectors.sizes import PredictionTargets, choose_size
 from tests.halls import TurningRobot
 from tests.test_machines import supported_core_types
 
@@ -132,7 +132,7 @@ def test_cells_grow_until_they_have_visits():
         # Each step goes its own way: no cell predicts it, and small ones do it worst.
         ways = rng.choice([-1.0, 1.0], (n_steps, n_columns))
         label = np.zeros(n_steps, dtype=int)
-        outcomes = Outcomes(obs, label, ways, 0 * ways, 1.0, n_steps)
+        outcomes = PredictionTargets(obs, label, ways, 0 * ways, 1.0, n_steps)
         size = choose_size(obs, obs + change, step, is_steered, outcomes)
         return size, len(np.unique(np.floor(obs / size), axis=0))
 
@@ -152,7 +152,7 @@ def test_small_cells_are_kept_where_they_predict_better():
     field = np.floor(obs / 0.3 + 1e-6).sum(axis=1) % 2
     ways = (2 * field - 1)[:, None]
     label = np.zeros(len(obs), dtype=int)
-    outcomes = Outcomes(obs, label, ways, 0 * ways, 1.0, len(obs))
+    outcomes = PredictionTargets(obs, label, ways, 0 * ways, 1.0, len(obs))
     step = np.full(2, 0.2)
     size = choose_size(obs, obs + 0.2, step, np.ones(2, dtype=bool), outcomes)
     np.testing.assert_allclose(size, 0.3, rtol=1e-6)
@@ -189,11 +189,11 @@ def test_one_model_serves_options_planner_and_explorer(tmp_path):
     assert loaded.to_dict() == options.features.to_dict()
 
 
-def test_steps_are_borrowed_from_the_nearest_one_of_each_action():
+def test_transitions_are_imputed_from_the_nearest_one_of_each_action():
     points = np.array([[0.0], [0.2], [5.0], [0.9]])
     action = np.array([0, 1, 1, 0])
-    borrowed = borrow_steps(points, np.zeros(4, dtype=int), action, 3)
-    pairs = sorted(zip(borrowed.point.tolist(), borrowed.step.tolist(), strict=True))
+    imputed = impute_transitions(points, np.zeros(4, dtype=int), action, 3)
+    pairs = sorted(zip(imputed.point.tolist(), imputed.step.tolist(), strict=True))
     # Nobody took action 2, and the point at 5 is too far from all others.
     assert pairs == [(0, 1), (1, 0), (3, 1)]
 
@@ -204,7 +204,7 @@ def test_a_few_steps_are_named_as_such(caplog):
 
 
 def test_no_move_of_the_table_leads_through_a_wall():
-    """A borrowed step that would lead into it stays."""
+    """An imputed transition that would lead into it stays."""
     from eigenoptions.samples import check_columns
     from eigenoptions.samples.sampling import read_samples
     from eigenoptions.vectors.from_vectors import cut_samples

@@ -27,7 +27,6 @@ from eigenoptions.mdp.chains import stay_at_end, uniform_walk
 from eigenoptions.mdp.spaces import read_spaces
 from eigenoptions.samples import ColumnReport, Transitions, check_columns
 from eigenoptions.samples.changes import measure_unit
-from eigenoptions.vectors.borrowing import count_actions
 from eigenoptions.vectors.cells import Cells
 from eigenoptions.vectors.coordinates import Coordinates, find_angles
 from eigenoptions.vectors.displacement import (
@@ -40,6 +39,7 @@ from eigenoptions.vectors.displacement import (
 )
 from eigenoptions.vectors.failures import Failures
 from eigenoptions.vectors.grid import Grid, check_vectors, mean_rows
+from eigenoptions.vectors.imputation import count_actions
 from eigenoptions.vectors.moves import count_moves
 from eigenoptions.vectors.sizes import choose_size, read_changes, read_progress
 

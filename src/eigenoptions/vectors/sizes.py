@@ -34,7 +34,7 @@ _MOST_PARTS = 200_000
 
 
 @dataclass(frozen=True, eq=False)
-class Outcomes:
+class PredictionTargets:
     """What a table of cells has to predict.
 
     Attributes
@@ -66,7 +66,7 @@ def choose_size(
     after: FloatArray,
     step: FloatArray,
     is_steered: BoolArray,
-    outcomes: Outcomes,
+    outcomes: PredictionTargets,
 ) -> FloatArray:
     """Sides ``(d,)`` of cells: one multiple of a large step in every coordinate.
 
@@ -85,7 +85,7 @@ def choose_size(
     is_steered : ndarray of bool of shape (d,)
         Whether a coordinate neither drifts nor is exogenous. One that nobody steers,
         such as a battery, is cut in two or three.
-    outcomes : Outcomes
+    outcomes : PredictionTargets
         What cells have to predict.
     """
     extent = np.ptp(np.concatenate([before, after]), axis=0)
@@ -112,10 +112,10 @@ def read_changes(
     change: FloatArray,
     step: FloatArray,
     prior: FloatArray,
-) -> Outcomes:
+) -> PredictionTargets:
     """What numbered actions changed, beside what the prior ``(N, d)`` expects."""
     rows = _sample_rows(len(points), _MOST_CHANGES)
-    return Outcomes(
+    return PredictionTargets(
         points=points[rows],
         label=action[rows],
         outcome=change[rows] / step,
@@ -131,7 +131,7 @@ def read_progress(
     expected: FloatArray,
     step: FloatArray,
     reversible: bool,
-) -> Outcomes:
+) -> PredictionTargets:
     """Which part of the change that steps aimed at they made."""
     rows = _sample_rows(len(before), _MOST_PARTS)
     before = before[rows]
@@ -150,7 +150,7 @@ def read_progress(
         points.append(after[goes_back])
         label.append(3 ** len(step) - 1 - direction[goes_back])
         outcome.append(np.ones(np.count_nonzero(goes_back)))
-    return Outcomes(
+    return PredictionTargets(
         points=np.concatenate(points),
         label=np.concatenate(label),
         outcome=np.concatenate(outcome)[:, None],
@@ -166,7 +166,7 @@ def _sample_rows(n_rows: int, most: int) -> IndexArray:
     return np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.intp)
 
 
-def _choose_largest(steps: Outcomes, sizes: list[FloatArray]) -> int:
+def _choose_largest(steps: PredictionTargets, sizes: list[FloatArray]) -> int:
     """The largest of some rising sizes that predicts no worse than the best one.
 
     That is, worse by no more than one standard error of the difference.
@@ -184,7 +184,7 @@ def _choose_largest(steps: Outcomes, sizes: list[FloatArray]) -> int:
     return best
 
 
-def _predict_others(steps: Outcomes, size: FloatArray) -> FloatArray:
+def _predict_others(steps: PredictionTargets, size: FloatArray) -> FloatArray:
     """Squared error ``(N,)`` of predicting each step by all others in its cell.
 
     The prediction is the mean of what came of them and of the prior.

@@ -12,7 +12,7 @@ from eigenoptions.mdp import MDP
 from eigenoptions.samples import Transitions
 from eigenoptions.vectors.grid import Grid
 
-# An action that was taken so often in a cell is not borrowed there.
+# An action that was taken so often in a cell is not imputed there.
 _ENOUGH = 8
 
 
@@ -50,25 +50,25 @@ def count_actions(
 
     # Steps of one length lead to many equal distances: rounding errors must not decide.
     points = (before / grid.size).round(9)
-    borrowed = borrow_steps(points, state, action, n_actions)
+    imputed = impute_transitions(points, state, action, n_actions)
     change = after - before
-    expected = before[borrowed.point] + change[borrowed.step]
+    expected = before[imputed.point] + change[imputed.step]
     expected_state = grid.find(grid.cell(expected))
     # Where there are no data, nothing says that one gets there: it may be a wall.
     stays = expected_state < 0
-    expected_state[stays] = state[borrowed.point[stays]]
+    expected_state[stays] = state[imputed.point[stays]]
 
     steps = Transitions(
-        np.concatenate([state, state[borrowed.point]]),
-        np.concatenate([action, action[borrowed.step]]),
+        np.concatenate([state, state[imputed.point]]),
+        np.concatenate([action, action[imputed.step]]),
         np.concatenate([next_state, expected_state]),
-        np.concatenate([ended, ended[borrowed.step]]),
+        np.concatenate([ended, ended[imputed.step]]),
     )
     return MDP.from_transitions(steps, grid.n_states, n_actions)
 
 
 @dataclass(frozen=True, eq=False)
-class BorrowedSteps:
+class ImputedTransitions:
     """Actions at points where others were taken.
 
     Attributes
@@ -76,16 +76,16 @@ class BorrowedSteps:
     point : array of shape (M,)
         Row of the point.
     step : array of shape (M,)
-        Row of the step whose action and change are borrowed.
+        Row of the step whose action and change are taken over.
     """
 
     point: IndexArray
     step: IndexArray
 
 
-def borrow_steps(
+def impute_transitions(
     points: FloatArray, states: IndexArray, action: IndexArray, n_actions: int
-) -> BorrowedSteps:
+) -> ImputedTransitions:
     """What the other actions would have done, by the nearest step with each of them.
 
     In several dimensions most cells have seen most actions once or twice, or never. But
@@ -95,7 +95,7 @@ def borrow_steps(
     ----------
     points : array of shape (N, d)
         Points before each step, in sides of cells. Steps that are farther away than one
-        side are not borrowed.
+        side are not taken over.
     states : array of shape (N,)
         Their cells.
     action : array of shape (N,)
@@ -105,7 +105,7 @@ def borrow_steps(
 
     Returns
     -------
-    BorrowedSteps
+    ImputedTransitions
         At each point, at most one step for each action that is rare in its cell.
     """
     # Which actions were rare in which cells.
@@ -114,19 +114,21 @@ def borrow_steps(
     n_taken = np.bincount(pairs, minlength=n_states * n_actions)
     is_rare = (n_taken < _ENOUGH).reshape(n_states, n_actions)
 
-    # The empty arrays stand for nothing borrowed.
-    borrowers = [np.empty(0, dtype=np.intp)]
-    lenders = [np.empty(0, dtype=np.intp)]
-    for lent_action in np.unique(action).tolist():
-        has_taken = action == lent_action
+    # The empty arrays stand for nothing imputed.
+    points_without = [np.empty(0, dtype=np.intp)]
+    steps_with = [np.empty(0, dtype=np.intp)]
+    for taken in np.unique(action).tolist():
+        has_taken = action == taken
         has_it = np.flatnonzero(has_taken)
-        needs_it = np.flatnonzero(is_rare[states, lent_action] & ~has_taken)
+        needs_it = np.flatnonzero(is_rare[states, taken] & ~has_taken)
         if not len(has_it) or not len(needs_it):
             continue
         tree = cKDTree(points[has_it])
         distance, nearest = tree.query(points[needs_it], distance_upper_bound=1.0)
         # The distance is infinite where none is within reach.
         is_near = np.isfinite(distance)
-        borrowers.append(needs_it[is_near])
-        lenders.append(has_it[nearest[is_near]])
-    return BorrowedSteps(point=np.concatenate(borrowers), step=np.concatenate(lenders))
+        points_without.append(needs_it[is_near])
+        steps_with.append(has_it[nearest[is_near]])
+    return ImputedTransitions(
+        point=np.concatenate(points_without), step=np.concatenate(steps_with)
+    )
