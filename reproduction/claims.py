@@ -27,7 +27,7 @@ from typing import Any
 import pandas as pd
 
 from reproduction.lab import Data
-from reproduction.readings import LAXER, MAIN, READINGS, STRICTER
+from reproduction.readings import LAXER, MAIN, OURS, READINGS, STRICTER
 from reproduction.thresholds import MOVED
 
 VERDICTS = ("holds", "partly", "does not hold", "not decided")
@@ -74,6 +74,8 @@ class Finding:
         The tests under other readings of the paper, by the names of `READINGS`.
     table : DataFrame, optional
         The numbers behind the result.
+    replays : str, default=""
+        The stored files that the main verdict comes from; empty if it is computed.
 
     Examples
     --------
@@ -95,6 +97,7 @@ class Finding:
     lesson: str = ""
     readings: Mapping[str, Tests] = field(default_factory=dict)
     table: pd.DataFrame | None = None
+    replays: str = ""
 
     def __post_init__(self) -> None:
         for name in self.readings:
@@ -122,6 +125,13 @@ class Finding:
             name: verdict
             for name, verdict in self.verdicts.items()
             if verdict != self.verdict
+        }
+
+    @property
+    def opens(self) -> dict[str, str]:
+        """Those of `turns` that are choices that the paper leaves open."""
+        return {
+            name: verdict for name, verdict in self.turns.items() if name not in OURS
         }
 
     @property
@@ -252,6 +262,7 @@ def make_claim(
         lesson=finding.lesson,
         readings=finding.readings,
         table=finding.table,
+        replays=finding.replays,
     )
 
 

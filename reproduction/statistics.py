@@ -34,39 +34,44 @@ class Difference:
     def __str__(self) -> str:
         return f"{self.mean:+.3f} ({self.low:+.3f} to {self.high:+.3f})"
 
-    @property
-    def better(self) -> bool:
-        """Whether the first mean is higher: all of the interval is above zero."""
-        return self.low > 0
-
-    @property
-    def worse(self) -> bool:
-        """Whether the first mean is lower: all of the interval is below zero."""
-        return self.high < 0
-
     def above(self, margin: float = MARGIN) -> bool | None:
-        """Whether the first mean is higher by what matters.
+        """Whether the first mean is higher, by at least what matters.
 
-        It is not where the interval lies below the margin, it is where the interval
-        lies above zero, and else the sample does not decide (None).
+        It is where the interval lies above zero and the difference itself reaches the
+        margin. It is not where the interval lies below the margin. Else the sample does
+        not decide (None).
 
-        >>> Difference(0.1, low=0.01, high=0.2).above()
+        More data decides: a narrower interval around the same difference may settle
+        what was open, and never turns one answer into the other.
+
+        >>> Difference(0.06, low=0.01, high=0.11).above()
         True
-        >>> Difference(0.015, low=0.01, high=0.02).above()
+        >>> Difference(0.03, low=0.02, high=0.04).above()
         False
-        >>> Difference(0.0, low=-0.2, high=0.2).above() is None
+        >>> Difference(0.03, low=0.005, high=0.055).above() is None
+        True
+        >>> Difference(0.06, low=-0.01, high=0.13).above() is None
         True
         """
+        if self.low > 0 and self.mean >= margin:
+            return True
         if self.high < margin:
             return False
-        if self.low > 0:
-            return True
         return None
+
+    def below(self, margin: float = MARGIN) -> bool | None:
+        """Whether the first mean is lower, by at least what matters: as `above`.
+
+        >>> Difference(-0.06, low=-0.11, high=-0.01).below()
+        True
+        """
+        return Difference(-self.mean, -self.high, -self.low).above(margin)
 
     def equal(self, margin: float = MARGIN) -> bool | None:
         """Whether both means are equal up to a margin.
 
-        It is not decided (None) where the interval lies partly outside the margin.
+        It is not decided (None) where the interval lies partly outside the margin. More
+        data decides, as in `above`.
 
         >>> Difference(0.0, low=-0.01, high=0.02).equal()
         True
@@ -86,13 +91,24 @@ class Difference:
 IsBetter: TypeAlias = Callable[[Difference], bool | None]
 
 
-def is_better_beyond_noise(difference: Difference) -> bool:
-    """Whether the first mean is higher, by however little.
+def is_above_zero(difference: Difference) -> bool | None:
+    """Whether the first mean is higher, by however little: `above` without a margin.
 
-    >>> is_better_beyond_noise(Difference(0.015, low=0.01, high=0.02))
+    >>> is_above_zero(Difference(0.015, low=0.01, high=0.02))
     True
     """
-    return difference.better
+    return difference.above(margin=0.0)
+
+
+def negate(answer: bool | None) -> bool | None:
+    """The answer to the opposite question; what is open stays open.
+
+    >>> negate(True), negate(None)
+    (False, None)
+    """
+    if answer is None:
+        return None
+    return not answer
 
 
 def compare_means(a: ArrayLike, b: ArrayLike, n_intervals: int = 1) -> Difference:
@@ -109,7 +125,7 @@ def compare_means(a: ArrayLike, b: ArrayLike, n_intervals: int = 1) -> Differenc
     --------
     >>> compare_means([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]).mean
     0.0
-    >>> compare_means([1.0, 1.1, 0.9], [0.0, 0.1, -0.1], n_intervals=5).better
+    >>> compare_means([1.0, 1.1, 0.9], [0.0, 0.1, -0.1], n_intervals=5).above()
     True
     """
     x = np.asarray(a, dtype=float)

@@ -50,6 +50,7 @@ from eigenoptions._types import FloatArray, IntegerArray
 from reproduction.atari.games import Game
 from reproduction.atari.rollouts import Rollouts
 from reproduction.statistics import CONFIDENCE, Difference
+from reproduction.thresholds import MARGIN
 
 # Side of a place, in units of position.
 CELL = 4
@@ -247,10 +248,10 @@ class Effect(Difference):
 
     least: float
 
-    @property
-    def better(self) -> bool:
+    def above(self, margin: float = MARGIN) -> bool | None:
         """Whether singular directions have more, also in every collection."""
-        return self.low > 0 and self.least > 0
+        is_above = super().above(margin)
+        return None if is_above and self.least <= 0 else is_above
 
 
 def compare_with_random(

@@ -169,6 +169,7 @@ def move_toward_closest_doorway(data: Data) -> Finding:
     return Finding(
         tests=judge(theirs),
         readings={BOTTLENECKS: judge(data["starts"])},
+        replays="reproduction/authors/starts.csv",
         measured=f"{theirs.option.nunique()} options of the authors for "
         f"{len(room_sizes)} rooms; {n_direct} of {len(theirs)} states take the "
         "shortest path to the closest doorway",

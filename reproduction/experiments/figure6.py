@@ -6,6 +6,7 @@ options that look for doorways.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -24,13 +25,14 @@ from reproduction.claims import (
 )
 from reproduction.drawing import add_legend, draw_lines, make_graphs
 from reproduction.experiment import Block
-from reproduction.lab import Data, Job, Jobs, Results
+from reproduction.lab import Data, Job, Jobs, Results, stack_tables
 from reproduction.readings import (
     AUTHORS_BASIS,
     BOTTLENECKS,
     EXTRA_STEP,
     ONE_SIGN,
     RANDOM_BASES,
+    TIES,
     WALLS,
     WITHOUT_E1,
 )
@@ -52,6 +54,7 @@ QUICK = {
     "grid": [0, 1, 2, 3, 12],
     "readings": [WITHOUT_E1, WALLS],
     "options": [2, 4],
+    "orders": 2,
 }
 
 # Numbers of options at which other readings are computed; a curve is smooth between.
@@ -81,12 +84,13 @@ def list_jobs(
     grid: Sequence[int] = GRID,
     readings: Sequence[str] = tuple(READINGS),
     options: Sequence[int] = (2, 4, 8, 16, 32, 64),
+    orders: int = 24,
 ) -> Jobs:
     """Diffusion times by number of options, also under other readings of the paper.
 
     `n` limits the number of eigenoptions; `grid` are the numbers at which other
     readings are computed, and `options` those for which the best probability of an
-    option is found.
+    option is found. `orders` are orders of equally good actions.
     """
     all_options = {} if n is None else {"n": n}
     diffusion = [
@@ -135,8 +139,14 @@ def list_jobs(
         for count in limit_counts(maze, options, skip_zero=True)
         if count in options
     ]
+    ties = [
+        Job(break_ties, {"maze": maze, "order": order}, {"domain": maze})
+        for maze in mazes
+        for order in list(permutations(range(4)))[:orders]
+    ]
     return {
         "diffusion": diffusion,
+        "ties": ties,
         "bases": bases,
         "readings": others,
         "dynamic_programming": [Job(sweep, {"maze": maze}) for maze in mazes],
@@ -174,6 +184,24 @@ def sweep(*, maze: str) -> dict[str, Any]:
     }
 
 
+def break_ties(*, maze: str, order: Sequence[int]) -> pd.DataFrame:
+    """Diffusion times with the first options if ties are broken in another order.
+
+    Of equally good actions an option takes the first in this order. Neither sign of an
+    eigenvector comes before the other for a reason, so both orders of signs are here.
+    """
+    mdp = eo.maze(maze)
+    plus_first = make_eigenoptions(mdp, 4, action_order=order)
+    counts = (0, *FIRST)
+    tables = []
+    for first_sign, numbers in (("+", [0, 1, 2, 3]), ("-", [1, 0, 3, 2])):
+        times, _ = compute_diffusion_times(mdp, plus_first[numbers], counts)
+        table = pd.DataFrame({"n_options": counts, "diffusion_time": times})
+        names = "".join("URDL"[action] for action in order)
+        tables.append(table.assign(order=names, first_sign=first_sign))
+    return pd.concat(tables)
+
+
 def choose_options(*, maze: str, n: int) -> dict[str, Any]:
     """Diffusion time with n eigenoptions, chosen uniformly and with the best chance.
 
@@ -198,6 +226,7 @@ def tabulate_results(results: Results) -> Data:
     chosen = [row for _, row in results["probabilities"]]
     return {
         "diffusion": stack_times(results["diffusion"]),
+        "ties": stack_tables(results["ties"]),
         "bases": stack_times(results["bases"]),
         "readings": stack_times(results["readings"]),
         "authors": load_authors_table("diffusion"),
@@ -208,8 +237,18 @@ def tabulate_results(results: Results) -> Data:
 
 def draw_figure(data: Data) -> Figure:
     """Diffusion time by number of eigenoptions, and of bottleneck options."""
+    return _draw_graphs(data, width=8.8, columns=4)
+
+
+def draw_narrow_figure(data: Data) -> Figure:
+    """The same, two graphs in a row."""
+    return _draw_graphs(data, width=4.6, columns=2)
+
+
+def _draw_graphs(data: Data, *, width: float, columns: int) -> Figure:
+    """The figure, with so many graphs in a row."""
     curves = _find_curves(data, "eigenoptions")
-    figure, axes = make_graphs(len(curves) + 1, width=8.8, ylabel="diffusion time")
+    figure, axes = make_graphs(len(curves) + 1, width, columns, ylabel="diffusion time")
 
     for ax, (domain, times) in zip(axes, curves.items(), strict=False):
         if domain == "open-room":
@@ -238,7 +277,7 @@ def draw_figure(data: Data) -> Figure:
 
     for ax in axes:
         ax.set_xlabel("options")
-    return add_legend(figure)
+    return add_legend(figure, columns)
 
 
 def write_headline(data: Data) -> tuple[str, str]:
@@ -278,13 +317,20 @@ def hurt_exploration_at_first(data: Data) -> Finding:
     def judge(times: FloatArray) -> bool:
         return bool((times[first] > times[0]).all())
 
+    ties = _tabulate_ties(data)
+    hurts = ties[first].gt(ties[0], axis=0).all(axis=1).groupby("domain", sort=False)
+    peaks = ties[first].max(axis=1) / ties[0]
+    ranges = peaks.groupby("domain", sort=False).agg(["min", "max"])
     return Finding(
         tests=[judge(times) for times in curves.values()],
-        readings=_judge_readings(data, judge),
+        readings={**_judge_readings(data, judge), TIES: list(hurts.all())},
         measured=f"with {FIRST[0]} to {FIRST[2]} options the diffusion time is up to "
         f"{list_items('{1:,.0f} times ({0})', worst)} that of primitive actions",
         evidence="Each of these numbers of options must be above primitive actions, in "
-        "each domain. In the I-Maze the fourth option ends the harm. It is a "
+        "each domain. In the I-Maze the fourth option ends the harm. How much they "
+        "hurt depends on which of two equally good actions an option takes, and on "
+        "which sign comes first: over all orders of actions and both of signs it is "
+        f"{list_rows('{min:,.0f} to {max:,.0f} times ({domain})', ranges)}. It is a "
         "consequence of the uniform choice, see the analysis below Figure 6.",
     )
 
@@ -387,6 +433,15 @@ def _judge_readings(
             for _, curve in table.groupby("domain", sort=False)
         ]
     return tests
+
+
+def _tabulate_ties(data: Data) -> pd.DataFrame:
+    """Diffusion times by order of actions and signs, and by number of options."""
+    return data["ties"].pivot(
+        index=["domain", "order", "first_sign"],
+        columns="n_options",
+        values="diffusion_time",
+    )
 
 
 def _tabulate_bases(data: Data) -> pd.DataFrame:

@@ -24,7 +24,7 @@ from reproduction.lab import Data, Jobs, Results
 from reproduction.readings import (
     FEW_EXCEPTED,
     FINAL,
-    OTHER_MARGIN,
+    NO_MARGIN,
     PUBLISHED_LEARNER,
     TWO_OPTIONS,
     WALLS,
@@ -45,9 +45,10 @@ from reproduction.statistics import (
     Difference,
     IsBetter,
     compare_means,
-    is_better_beyond_noise,
+    is_above_zero,
+    negate,
 )
-from reproduction.thresholds import FEW, ROBUST
+from reproduction.thresholds import FEW, MARGIN, ROBUST
 
 SECTION = "4.3"
 ORDER = 80
@@ -170,7 +171,7 @@ def improve_performance(data: Data) -> Finding:
     return Finding(
         tests=judge(data["runs"]),
         readings={
-            OTHER_MARGIN: judge(data["runs"], is_better_beyond_noise),
+            NO_MARGIN: judge(data["runs"], is_above_zero),
             **_judge_readings(data, judge),
         },
         measured=f"in {n_better} of {len(gains)} scenarios the mean return "
@@ -188,24 +189,30 @@ def improve_performance(data: Data) -> Finding:
 )
 def need_more_than_a_few(data: Data) -> Finding:
     def judge(
-        runs: Runs, is_better: IsBetter = is_better_beyond_noise, few: int = FEW
+        runs: Runs, is_better: IsBetter = Difference.above, few: int = FEW
     ) -> Tests:
-        is_few = [n <= few for _, n in _list_exceptions(runs, is_better)]
-        return [any(is_few), bool(is_few) and all(is_few)]
+        gains = _compare_with_primitive_actions(runs)
+        is_few = gains.index.get_level_values("n_options") <= few
+        fails_with_few = [negate(is_better(gain)) for gain in gains[is_few]]
+        helps_with_more = [is_better(gain) for gain in gains[~is_few]]
+        has_exceptions = at_least(fails_with_few, 1)
+        only_with_few = [has_exceptions, *helps_with_more]
+        return [has_exceptions, at_least(only_with_few, len(only_with_few))]
 
     runs = data["runs"]
-    exceptions = _list_exceptions(runs, is_better_beyond_noise)
+    gains = _compare_with_primitive_actions(runs)
+    exceptions = [scenario for scenario, gain in gains.items() if not gain.above()]
     names = ", ".join(f"{domain} with {n}" for domain, n in exceptions)
     return Finding(
         tests=judge(runs),
         readings={
-            OTHER_MARGIN: judge(runs, Difference.above),
+            NO_MARGIN: judge(runs, is_above_zero),
             TWO_OPTIONS: judge(runs, few=2),
             **_judge_readings(data, judge),
         },
         measured=f"not better than primitive actions: {names or 'none'}",
         evidence="Two tests: there are exceptions with a few options, at most "
-        f"{FEW}, and with no larger number.",
+        f"{FEW}, and all larger numbers are better than primitive actions.",
     )
 
 
@@ -216,13 +223,12 @@ def need_more_than_a_few(data: Data) -> Finding:
     section="4",
 )
 def hurt_then_speed_up_learning(data: Data) -> Finding:
-    def judge(
-        runs: Runs, is_better: IsBetter = Difference.above, few: int = FEW
-    ) -> Tests:
+    def judge(runs: Runs, margin: float = MARGIN, few: int = FEW) -> Tests:
         gains = _compare_with_primitive_actions(runs)
-        hurts = any(_list_counts_that_hurt(gains, few).values())
+        is_few = gains.index.get_level_values("n_options") <= few
+        hurts = at_least([gain.below(margin) for gain in gains[is_few]], 1)
         helps = [
-            at_least(map(is_better, by_domain), 1)
+            at_least([gain.above(margin) for gain in by_domain], 1)
             for _, by_domain in gains.groupby("domain", sort=False)
         ]
         return [hurts, *helps]
@@ -238,7 +244,7 @@ def hurt_then_speed_up_learning(data: Data) -> Finding:
     return Finding(
         tests=tests,
         readings={
-            OTHER_MARGIN: judge(runs, is_better_beyond_noise),
+            NO_MARGIN: judge(runs, margin=0.0),
             TWO_OPTIONS: judge(runs, few=2),
             **_judge_readings(data, judge),
         },
@@ -250,8 +256,8 @@ def hurt_then_speed_up_learning(data: Data) -> Finding:
 
 @claim("best-64", "The best results were obtained using 64 options.")
 def learn_best_with_64_options(data: Data) -> Finding:
-    def judge(runs: Runs) -> Tests:
-        return [not lead.better for _, lead in _find_leads(runs).values()]
+    def judge(runs: Runs, is_better: IsBetter = Difference.above) -> Tests:
+        return [negate(is_better(lead)) for _, lead in _find_leads(runs).values()]
 
     runs = data["runs"]
     leads = _find_leads(runs)
@@ -259,12 +265,12 @@ def learn_best_with_64_options(data: Data) -> Finding:
     return Finding(
         tests=judge(runs),
         readings={
-            OTHER_MARGIN: [not lead.above() for _, lead in leads.values()],
+            NO_MARGIN: judge(runs, is_above_zero),
             **_judge_readings(data, judge),
         },
         measured=f"best other number minus 64: {_describe_leads(leads)}",
         evidence="A test per domain: no other number of options is ahead of 64 by "
-        f"more than noise. By final performance: {_describe_leads(late)}. The I-Maze "
+        f"what matters. By final performance: {_describe_leads(late)}. The I-Maze "
         "has only 38 eigenoptions.",
         lesson="4 to 16 options learn faster in this task, whose goal is a corner "
         "where the first options end; over all goals 32 to 128 options are a plateau "
@@ -312,18 +318,12 @@ def _take_late_returns(runs: Runs) -> Runs:
     return runs.assign(mean_return=runs.late_return)
 
 
-def _list_exceptions(runs: Runs, is_better: IsBetter) -> list[tuple[str, int]]:
-    """Domains and numbers of options that are not better than primitive actions."""
-    gains = _compare_with_primitive_actions(runs)
-    return [scenario for scenario, gain in gains.items() if not is_better(gain)]
-
-
 def _list_counts_that_hurt(gains: pd.Series, few: int) -> dict[str, str]:
     """In each domain, the small numbers of options that are worse than none."""
     hurt = {}
     for domain, by_domain in gains.groupby("domain", sort=False):
         by_count = by_domain.droplevel("domain")
-        worse = [str(n) for n, gain in by_count.items() if n <= few and gain.worse]
+        worse = [str(n) for n, gain in by_count.items() if n <= few and gain.below()]
         hurt[domain] = " and ".join(worse)
     return hurt
 

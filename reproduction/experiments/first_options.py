@@ -22,6 +22,7 @@ from reproduction.lab import Data, Job, Jobs, Results, stack_tables
 from reproduction.readings import (
     COMBINATORIAL,
     HIGH_DISCOUNT,
+    LAXER,
     LOW_DISCOUNT,
     MAIN,
     STRICTER,
@@ -37,6 +38,7 @@ from reproduction.runs.options import (
     describe_options,
     make_eigenoptions,
 )
+from reproduction.thresholds import FEW
 
 SECTION = "4.1"
 ORDER = 20
@@ -80,6 +82,7 @@ def list_jobs(
                 (COMBINATORIAL, "combinatorial"),
             )
         ],
+        "symmetries": [Job(find_symmetries, {"maze": maze}) for maze in mazes],
         "turned": [Job(compare_lengths, {"angle": angle}) for angle in ANGLES],
     }
 
@@ -121,6 +124,45 @@ def classify_rooms(vectors: FloatArray, room: IntegerArray) -> float:
     return float(is_right.mean())
 
 
+def find_symmetries(*, maze: str) -> pd.DataFrame:
+    """One row per symmetry of the map: the first eigenvector that changes under it.
+
+    A symmetry maps the maze onto itself. An eigenvector that has the same values in
+    states that it maps onto each other does not show it.
+    """
+    mdp = eo.maze(maze)
+    cells = np.asarray(mdp.coords)
+    cells = cells - cells.min(axis=0)
+    numbers = {tuple(cell): state for state, cell in enumerate(cells.tolist())}
+    vectors = eo.spectrum(eo.graph(mdp), k=16).vectors
+
+    rows = []
+    for name, image in _map_cells(cells).items():
+        places = [tuple(cell) for cell in image.tolist()]
+        if all(place in numbers for place in places):
+            images = [numbers[place] for place in places]
+            is_changed = np.abs(vectors[images] - vectors).max(axis=0) > 1e-6
+            first = int(is_changed.argmax()) + 1 if is_changed.any() else 0
+            rows.append({"domain": maze, "symmetry": name, "shown_by": first})
+    return pd.DataFrame(rows, columns=["domain", "symmetry", "shown_by"])
+
+
+def _map_cells(cells: IntegerArray) -> dict[str, IntegerArray]:
+    """The cells under the mirrors and turns of a square."""
+    rows, columns = cells.T
+    last_row, last_column = cells.max(axis=0)
+    images = {
+        "left and right": (rows, last_column - columns),
+        "top and bottom": (last_row - rows, columns),
+        "one diagonal": (columns, rows),
+        "the other diagonal": (last_column - columns, last_row - rows),
+        "a turn by 90 degrees": (columns, last_row - rows),
+        "a turn by 180 degrees": (last_row - rows, last_column - columns),
+        "a turn by 270 degrees": (last_column - columns, rows),
+    }
+    return {name: np.stack(image, axis=1) for name, image in images.items()}
+
+
 def compare_lengths(*, angle: float) -> dict[str, float]:
     """How much longer e2 runs than e4 in another basis of the open room."""
     options = make_eigenoptions(eo.maze("open-room"), 8, angle=angle)
@@ -137,6 +179,7 @@ def tabulate_results(results: Results) -> Data:
     return {
         **tables,
         "cells": stack_tables(results["cells"]),
+        "symmetries": stack_tables(results["symmetries"]),
         "pvf": pd.DataFrame([{**names, **row} for names, row in results["rooms"]]),
         "bases": pd.DataFrame([row for _, row in results["turned"]]),
     }
@@ -182,6 +225,33 @@ def distinguish_rooms(data: Data) -> Finding:
         evidence="A state belongs to the room whose mean is nearest. All must be right "
         "by the first three PVFs together; the stricter reading is that the second "
         "one, which Figure 2 shows, tells all rooms apart alone.",
+    )
+
+
+@claim(
+    "symmetries",
+    "PVFs capture the large-scale geometry of the environment, such as symmetries.",
+    section="3",
+)
+def capture_symmetries(data: Data) -> Finding:
+    symmetries = data["symmetries"]
+
+    def judge(last: int) -> Tests:
+        is_shown = symmetries.shown_by.between(1, last)
+        return list(is_shown.groupby(symmetries.domain, sort=False).all())
+
+    is_late = ~symmetries.shown_by.between(1, FEW // 2)
+    late = symmetries[is_late]
+    return Finding(
+        tests=judge(FEW // 2),
+        readings={STRICTER: judge(2), LAXER: judge(FEW)},
+        measured=f"{len(symmetries) - len(late)} of {len(symmetries)} symmetries of "
+        f"the maps are shown by the first {FEW // 2} eigenvectors; later: "
+        + (list_rows("{symmetry} in {domain} (e{shown_by})", late) or "none"),
+        evidence="Mirrors and turns that map a maze onto itself; a test per domain. An "
+        "eigenvector shows one if it differs in states that are mapped onto each "
+        "other. The stricter limit is the first two eigenvectors, the laxer one the "
+        f"first {FEW}. The 4-room domain has no exact symmetry.",
     )
 
 
@@ -401,8 +471,9 @@ def discover_doorway_fifth(data: Data) -> Finding:
         "eigenvector of eigenvalue zero: e5 is the fifth only with it. It follows the "
         "degree of the states, so that one of its signs stops at all doorways, and the "
         "other in all cells with four neighbours, some of them beside doorways.",
-        lesson="It holds if e1 is left out, which has no direction but counts as the "
-        "first of the five.",
+        lesson="The fifth eigenoption is not the first to end at a doorway: one sign "
+        "of e1 does already. It is the first if e1, which has no direction, is left "
+        "out.",
     )
 
 

@@ -334,7 +334,7 @@ def _describe_best_label(domain: str, runs: pd.DataFrame) -> str:
     ahead = []
     for label in others:
         lead = compare_means(returns[label], returns[64], len(others))
-        if lead.better:
+        if lead.above():
             ahead.append(str(label))
     return (
         f"{domain}: highest with label {best}, ahead of 64: "

@@ -33,7 +33,7 @@ from reproduction.lab import Data, Job, Jobs, Result, Results
 from reproduction.readings import (
     BOTTLENECKS,
     EXTRA_STEP,
-    OTHER_MARGIN,
+    NO_MARGIN,
     TWO_OPTIONS,
     WALLS,
     WITHOUT_E1,
@@ -48,8 +48,8 @@ from reproduction.runs.options import (
     load_authors_table,
     make_options,
 )
-from reproduction.statistics import compare_means
-from reproduction.thresholds import FEW, SKEWED, STRONG, UNLIKELY
+from reproduction.statistics import compare_means, is_above_zero
+from reproduction.thresholds import FEW, MARGIN, SKEWED, STRONG, UNLIKELY
 
 SECTION = "4.2"
 ORDER = 75
@@ -70,6 +70,9 @@ EIGEN = "eigenoptions"
 
 # Steps from a doorway from which on a cell is inside a room.
 INSIDE = 3
+
+# Steps from the start up to which a walker is still around it.
+AROUND = 2
 
 # The state of each walker (rows) at each step.
 Paths = NDArray[np.int64]
@@ -179,8 +182,12 @@ def measure_walks(
         "longer_to_corners": longer[:, corners].sum() / (4 * (mdp.n_states - 1)),
     }
     starts = paths[:, :1]
+    soon = paths[:, : short + 1]
+    from_start = distances[starts, soon]
     walks = {
-        "farthest": distances[starts, paths[:, : short + 1]].max(axis=1),
+        "farthest": from_start.max(axis=1),
+        "around_start": (from_start <= AROUND).mean(axis=1),
+        "undone": (soon[:, 2:] == soon[:, :-2]).mean(axis=1),
         "steps_to_all": first_visit.max(axis=1),
         "seen_in_1000": is_seen_soon.mean(axis=1),
     }
@@ -328,7 +335,7 @@ def cover_larger_distances(data: Data) -> Finding:
     return Finding(
         tests=judge(walks),
         readings={
-            OTHER_MARGIN: [gain.better for gain in gains],
+            NO_MARGIN: [is_above_zero(gain) for gain in gains],
             **_judge_readings(data, "walks", judge),
         },
         measured=f"farthest from the start in {walks.within.iloc[0]} steps, more than "
@@ -336,6 +343,44 @@ def cover_larger_distances(data: Data) -> Finding:
         evidence="Mean over random starts with the largest number of eigenoptions "
         "tried; one step is what matters. Intervals: "
         f"{'; '.join(str(gain) for gain in gains)}.",
+    )
+
+
+@claim(
+    "no-dithering",
+    "Agents performing a random walk, when equipped with options, navigate back and "
+    "forth between subgoals instead of dithering around the starting state.",
+)
+def stop_dithering(data: Data) -> Finding:
+    measures = ("around_start", "undone")
+
+    def compare(walks: pd.DataFrame) -> dict[str, pd.Series]:
+        return {
+            measure: _compare_with_primitive_actions(walks, measure)
+            for measure in measures
+        }
+
+    def judge(walks: pd.DataFrame, margin: float = MARGIN) -> Tests:
+        changes = compare(walks)
+        return [
+            change.below(margin) for measure in measures for change in changes[measure]
+        ]
+
+    walks = data["walks"]
+    changes = compare(walks)
+    return Finding(
+        tests=judge(walks),
+        readings={
+            NO_MARGIN: judge(walks, margin=0.0),
+            **_judge_readings(data, "walks", judge),
+        },
+        measured="with options minus with primitive actions: share of the time around "
+        f"the start {list_items('{} {.mean:+.2f}', changes['around_start'])}; share of "
+        f"the steps that are undone {list_items('{} {.mean:+.2f}', changes['undone'])}",
+        evidence=f"Walks of {walks.within.iloc[0]} steps with the largest number of "
+        f"eigenoptions tried. Two tests per domain: less time at most {AROUND} steps "
+        "from the start, and fewer steps after which the walker is where it was two "
+        "steps before.",
     )
 
 
@@ -350,12 +395,12 @@ def explore_more_than_a_small_portion(data: Data) -> Finding:
 
     def judge(walks: pd.DataFrame) -> Tests:
         gains = _compare_with_primitive_actions(walks, "seen_in_1000")
-        return [gain.better for gain in gains]
+        return [gain.above() for gain in gains]
 
     return Finding(
         tests=judge(data["walks"]),
         readings={
-            OTHER_MARGIN: [gain.above() for gain in gains],
+            NO_MARGIN: [is_above_zero(gain) for gain in gains],
             **_judge_readings(data, "walks", judge),
         },
         measured="share of the states seen in 1,000 steps, more than with primitive "
