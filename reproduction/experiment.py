@@ -19,6 +19,7 @@ there. These names have a meaning; the first four are needed::
     def improve_performance(data):          # one function per claim, of these tables
         return Finding(tests=[...], measured="...", evidence="...")
 
+    def draw_narrow_figure(data):           # the same for a telephone
     def write_notes(data):                  # paragraphs and tables of further analysis
     def write_headline(data):               # a number for the top, with its meaning
     def list_further_claims(data):          # claims whose number depends on the data
@@ -91,6 +92,7 @@ class Experiment:
     list_jobs: Callable[..., Jobs]
     tabulate_results: Callable[[Results], Data]
     draw_figure: Callable[[Data], Figure]
+    draw_narrow_figure: Callable[[Data], Figure] | None
     statements: Sequence[Statement]
     list_further_claims: Callable[[Data], Iterable[Claim]]
     write_notes: Callable[[Data], Iterable[Block]]
@@ -157,6 +159,7 @@ def load_experiment(name: str) -> Experiment:
         list_jobs=parts["list_jobs"],
         tabulate_results=parts["tabulate_results"],
         draw_figure=parts["draw_figure"],
+        draw_narrow_figure=parts.get("draw_narrow_figure"),
         statements=[part for part in parts.values() if isinstance(part, Statement)],
         list_further_claims=parts.get("list_further_claims", _list_nothing),
         write_notes=parts.get("write_notes", _list_nothing),

@@ -7,6 +7,7 @@ import platform
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from eigenoptions.options.files import write_atomically
 from reproduction import thresholds
 from reproduction.claims import VERDICTS, Claim
 from reproduction.experiment import Block
-from reproduction.readings import READINGS, WHY_MAIN
+from reproduction.readings import DISCOUNTS, OURS, READINGS, WHY_LEARNING, WHY_MAIN
 from reproduction.stored_run import list_other_versions
 
 HERE = Path(__file__).parent
@@ -64,6 +65,7 @@ def write_page(
     *,
     header: str = "",
     rules: bool = False,
+    summary: Mapping[str, Any] | None = None,
 ) -> None:
     """Write a self-contained page.
 
@@ -78,7 +80,9 @@ def write_page(
     header : str, default=""
         Markup below the title.
     rules : bool, default=False
-        Whether the page ends with how claims are judged.
+        Whether the page says how claims are judged.
+    summary : mapping, optional
+        Claims and readings for the table at the end (see `report.summarize`).
     """
     html = render_macro(
         "page",
@@ -87,6 +91,7 @@ def write_page(
         header=header,
         claims=[(claim, section) for section in sections for claim in section.claims],
         rules=rules,
+        summary=summary,
         css=Markup((HERE / "report.css").read_text()),
     )
     write_atomically(path, html.encode())
@@ -94,6 +99,12 @@ def write_page(
 
 def render_macro(part: str, **values: Any) -> Markup:
     """Render a macro of the template."""
+    return Markup(getattr(_load_macros(), part)(**values))
+
+
+@cache
+def _load_macros() -> Any:
+    """The macros of the template, which know the limits and readings."""
     environment = Environment(
         loader=FileSystemLoader(HERE),
         autoescape=True,
@@ -107,14 +118,18 @@ def render_macro(part: str, **values: Any) -> Markup:
         "VERDICTS": VERDICTS,
         "READINGS": READINGS,
         "WHY_MAIN": WHY_MAIN,
+        "WHY_LEARNING": WHY_LEARNING,
+        "OURS": OURS,
+        "DISCOUNTS": DISCOUNTS,
+        "FIXED_LATE": thresholds.FIXED_LATE,
+        "N_LIMITS": len(limits) - len(("MOVED", "FIXED_LATE")),
         "name_place": name_place,
         "list_versions": list_versions,
         "list_other_versions": list_other_versions,
         "show_block": show_block,
         "show_table": show_table,
     }
-    macros = environment.get_template("report.html").module
-    return Markup(getattr(macros, part)(**values))
+    return environment.get_template("report.html").module
 
 
 def show_block(block: Block, title: str) -> Markup:
@@ -133,33 +148,38 @@ def show_block(block: Block, title: str) -> Markup:
 
 
 def show_table(table: pd.DataFrame | None) -> Markup:
-    """HTML of a small table; numbers have three digits, or all before the point."""
+    """HTML of a small table; numbers have three digits, or all before the point.
+
+    Each cell carries the name of its column, which stands beside it where the page is
+    too narrow for a table.
+    """
     if table is None or table.empty:
         return Markup("")
-    html = table.rename_axis(columns=None).to_html(
-        index=False,
-        border=0,
-        classes="small",
-        na_rep="",
-        justify="unset",
-        float_format=_format_number,
-    )
-    return Markup(f'<div class="scroll">{html}</div>')
+    rows = [
+        [(name, _format_cell(value)) for name, value in row.items()]
+        for row in table.to_dict("records")
+    ]
+    return render_macro("small_table", names=list(table.columns), rows=rows)
 
 
-def show_figure(figure: Figure, alt: str) -> Markup:
-    """HTML of a figure, as wide as the page allows but never too small to read."""
+def show_figure(figure: Figure, alt: str, narrow: Figure | None = None) -> Markup:
+    """HTML of a figure, as wide as the page allows; `narrow` is for a telephone."""
+    size = f"width:{1.6 * 72 * figure.get_figwidth():.0f}px"
+    image = Markup('<img alt="{}" style="{}" src="{}">')
+    picture = image.format(alt, size, _encode_figure(figure))
+    if narrow is not None:
+        source = Markup('<source media="(max-width:46rem)" srcset="{}">')
+        parts = source.format(_encode_figure(narrow)) + picture
+        picture = Markup("<picture>{}</picture>").format(parts)
+    return Markup('<figure><div class="sheet">{}</div></figure>').format(picture)
+
+
+def _encode_figure(figure: Figure) -> str:
+    """A figure as an address that holds all of it."""
     svg = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "eigenoptions"}):
         figure.savefig(svg, format="svg", metadata={"Date": None})
-    source = f"data:image/svg+xml;base64,{b64encode(svg.getvalue()).decode()}"
-
-    width = 72 * figure.get_figwidth()
-    size = f"width:{1.6 * width:.0f}px;min-width:{1.1 * width:.0f}px"
-    image = Markup(
-        '<figure><div class="sheet"><img alt="{}" style="{}" src="{}"></div></figure>'
-    )
-    return image.format(alt, size, source)
+    return f"data:image/svg+xml;base64,{b64encode(svg.getvalue()).decode()}"
 
 
 def name_place(section: str) -> str:
@@ -183,6 +203,15 @@ def list_versions() -> str:
         platform.platform(),
     ]
     return ", ".join(parts)
+
+
+def _format_cell(value: Any) -> str:
+    """A cell as text; empty where there is no value."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return "" if pd.isna(value) else _format_number(value)
+    return str(value)
 
 
 def _format_number(number: float) -> str:

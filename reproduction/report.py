@@ -24,7 +24,7 @@ from rich.text import Text
 
 from eigenoptions.options.files import write_atomically
 from eigenoptions.plots.style import STYLE
-from reproduction.claims import Claim, count_verdicts
+from reproduction.claims import VERDICTS, Claim, count_verdicts
 from reproduction.experiment import FOLDER as EXPERIMENTS
 from reproduction.experiment import Block, Experiment
 from reproduction.lab import Data, Lab, hash_files, list_library_files
@@ -33,9 +33,18 @@ from reproduction.page import (
     name_place,
     render_macro,
     show_block,
+    show_figure,
     write_page,
 )
-from reproduction.readings import FINAL, READINGS
+from reproduction.readings import (
+    AUTHORS_BASIS,
+    BOTTLENECKS,
+    DISCOUNTS,
+    FINAL,
+    MAIN,
+    OURS,
+    READINGS,
+)
 
 HERE = Path(__file__).parent
 ARTICLE = HERE.parent / "docs" / "article.md"
@@ -45,6 +54,12 @@ WIDTH = 200
 
 # The experiment whose figure stands at the top of the page, too.
 LEAD = "figure6"
+
+# Readings of claims about tables that come from stored files.
+REPLAYED_READINGS = {
+    BOTTLENECKS: "reproduction/authors",
+    AUTHORS_BASIS: "reproduction/authors/basis.csv",
+}
 
 # The claims that are the heart of the paper; the page says so if all of them hold.
 STORY = {
@@ -156,6 +171,7 @@ def write_report(
             "edge": claim.edge,
             "readings": claim.verdicts,
             "measured": claim.measured,
+            "replays": _name_stored_files(claim, chapter),
         }
         for chapter in chapters
         for claim in chapter.section.claims
@@ -166,11 +182,15 @@ def write_report(
         for claim in chapter.section.demonstrations
     }
     results = {
+        "paper": summary["paper"],
         "tables": summary["tables"],
         "games": summary["games"],
         "numbers": summary["numbers"],
         "minutes": summary["minutes"],
         "quick": lab.quick,
+        "computed": sum(not verdict["replays"] for verdict in verdicts.values()),
+        "replayed": sum(bool(verdict["replays"]) for verdict in verdicts.values()),
+        "replayed_readings": REPLAYED_READINGS,
         "claims": verdicts,
         "demonstrations": shown,
     }
@@ -194,8 +214,16 @@ def write_report(
         [chapter.section for chapter in chapters],
         header=header,
         rules=True,
+        summary=summary if summary["readings"]["claims"] else None,
     )
     return page
+
+
+def _name_stored_files(claim: Claim, chapter: Chapter) -> str:
+    """The stored files that a verdict comes from; empty if it was computed."""
+    if chapter.is_game and not chapter.is_played:
+        return "reproduction/atari/results"
+    return claim.replays
 
 
 def summarize(chapters: Sequence[Chapter]) -> dict[str, Any]:
@@ -210,15 +238,42 @@ def summarize(chapters: Sequence[Chapter]) -> dict[str, Any]:
             tables += claims
 
     judged = tables + games
+    ours = [
+        claim
+        for chapter in chapters
+        for claim in chapter.section.claims
+        if claim.section == "ours"
+    ]
+    replayed = [
+        claim.id
+        for chapter in chapters
+        for claim in chapter.section.claims
+        if _name_stored_files(claim, chapter)
+    ]
     upheld = {claim.id for claim in tables if claim.verdict == "holds"}
     seconds = sum(chapter.seconds for chapter in chapters)
     return {
+        "n_paper": len(judged),
+        "paper": count_verdicts(judged),
+        "n_ours": len(ours),
+        "ours": count_verdicts(ours),
+        "n_replayed": len(replayed),
+        "counts": {
+            verdict: sum(claim.verdict == verdict for claim in judged)
+            for verdict in VERDICTS
+        },
         "n_tables": len(tables),
         "tables": count_verdicts(tables),
         "n_games": len(games),
         "games": count_verdicts(games),
-        "failed": [claim for claim in judged if claim.verdict == "does not hold"],
+        "failed": [claim for claim in tables if claim.verdict == "does not hold"],
+        "failed_games": [c for c in games if c.verdict == "does not hold"],
         "edges": [claim for claim in judged if claim.edge],
+        "opens": [claim for claim in judged if claim.opens],
+        "n_with_discounts": sum(
+            bool(claim.opens.keys() | (claim.turns.keys() & {*DISCOUNTS}))
+            for claim in judged
+        ),
         "readings": tabulate_readings(judged),
         "story": upheld >= STORY,
         "numbers": [chapter.headline for chapter in chapters if chapter.headline],
@@ -229,15 +284,16 @@ def summarize(chapters: Sequence[Chapter]) -> dict[str, Any]:
 def tabulate_readings(claims: Sequence[Claim]) -> dict[str, Any]:
     """What the table of claims and readings shows.
 
-    The claims are its rows, in two halves that stand side by side where there is room,
-    each with the names of its readings. ``names`` are all readings that apply to some
-    claim, and ``late`` says what final performance would change.
+    The claims are its rows. Its columns are the main reading, the choices that the
+    paper leaves open, and limits and settings of ours. ``late`` says what final
+    performance would change.
     """
-    middle = (len(claims) + 1) // 2
-    halves = [half for half in (claims[:middle], claims[middle:]) if half]
+    names = _list_readings(claims)
+    others = [name for name in names if name != MAIN]
     return {
-        "names": _list_readings(claims),
-        "halves": [(_list_readings(half), half) for half in halves],
+        "claims": claims,
+        "open": [name for name in others if name not in OURS],
+        "ours": [name for name in others if name in OURS],
         "late": _count_late_verdicts(claims),
     }
 
@@ -274,7 +330,11 @@ def print_claims(claims: Sequence[Claim]) -> None:
     width = None if sys.stdout.isatty() else WIDTH
     console = Console(width=width)
     console.print(table)
-    console.print(f"{len(claims)} claims: {count_verdicts(claims)}")
+    ours = [claim for claim in claims if claim.section == "ours"]
+    of_paper = [claim for claim in claims if claim.section != "ours"]
+    console.print(f"{len(of_paper)} claims of the paper: {count_verdicts(of_paper)}")
+    if ours:
+        console.print(f"{len(ours)} of ours: {count_verdicts(ours)}")
 
 
 # Pages and their sections
@@ -288,7 +348,11 @@ def make_section(outcome: Outcome) -> Section:
     experiment = outcome.experiment
     caption = Markup("<figcaption>{}</figcaption>").format(experiment.caption)
     with matplotlib.rc_context(STYLE):
-        figure = [experiment.draw_figure(outcome.data), caption]
+        drawn = experiment.draw_figure(outcome.data)
+        narrow = None
+        if experiment.draw_narrow_figure is not None:
+            narrow = experiment.draw_narrow_figure(outcome.data)
+        figure = [show_figure(drawn, experiment.title, narrow), caption]
     notes = list(experiment.write_notes(outcome.data))
 
     source = f"The paper ({name_place(experiment.section)})"
