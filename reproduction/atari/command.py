@@ -11,7 +11,9 @@ from markupsafe import Markup
 
 from reproduction.atari.claims import follows_paper
 from reproduction.atari.games import get_game
+from reproduction.atari.measures import OPTION
 from reproduction.atari.pictures import save_clips
+from reproduction.atari.repeat import repeat_part
 from reproduction.atari.settings import make_variants
 from reproduction.atari.study import run_study
 from reproduction.experiment import load_experiment
@@ -31,6 +33,9 @@ def main(arguments: Sequence[str]) -> None:
     """Study one game; write its tables, clips and a page. It can be interrupted."""
     options = make_parser().parse_args(arguments)
     game = get_game(options.game).name
+    if options.repeat is not None:
+        repeat(game, options)
+        return
     size = options.size or "default"
     variants = make_variants(game, size)
     if options.seeds:
@@ -52,6 +57,20 @@ def main(arguments: Sequence[str]) -> None:
     print(f"report: {folder / 'index.html'}")
 
 
+def repeat(game: str, options: argparse.Namespace) -> None:
+    """Print whether a part of the stored tables comes out again; exit with 1 if not."""
+    collection, *_ = options.seeds or [1]
+    n_compared, differences = repeat_part(
+        game, options.repeat, collection, options.start, options.options
+    )
+    if differences.empty:
+        print(f"all {n_compared} roll-outs are as stored")
+        return
+    print(differences.to_string(index=False))
+    n_differ = len(differences[OPTION].drop_duplicates())
+    raise SystemExit(f"{n_differ} of {n_compared} roll-outs are not as stored")
+
+
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the command."""
     parser = argparse.ArgumentParser(
@@ -65,6 +84,23 @@ def make_parser() -> argparse.ArgumentParser:
         )
     parser.add_argument(
         "--seeds", type=int, nargs="+", help="one per collection of transitions"
+    )
+    sizes.add_argument(
+        "--repeat",
+        nargs="?",
+        const="paper",
+        metavar="VARIANT",
+        help="repeat a part of the stored tables and compare (default: paper)",
+    )
+    parser.add_argument(
+        "--start", type=int, default=0, help="the start to repeat (default: 0)"
+    )
+    parser.add_argument(
+        "--options",
+        type=int,
+        default=12,
+        metavar="N",
+        help="options of each kind to repeat (default: 12)",
     )
     parser.add_argument(
         "--out",
