@@ -17,7 +17,7 @@ pytest.importorskip("ale_py")
 from eigenoptions.atari import Emulator, Ram
 from eigenoptions.spectra import Spectrum
 from reproduction import atari
-from reproduction.atari import protocol
+from reproduction.atari import protocol, repeat
 from reproduction.atari.claims import describe_ways, list_variant_claims
 from reproduction.atari.collection import Collection, load_collection
 from reproduction.atari.game_graph import explore_game
@@ -350,13 +350,15 @@ def test_effects_that_exist_are_found_and_others_are_not(
     rng: np.random.Generator,
 ) -> None:
     none = compare_with_random(make_rollouts(rng, own=0.0), "dwell", draws=500)
-    assert not none.better
-    assert not none.worse
-    assert compare_with_random(make_rollouts(rng, shift=0.3), "dwell", draws=500).better
-    assert compare_with_random(make_rollouts(rng, shift=-0.3), "dwell", draws=500).worse
+    assert not none.above()
+    assert not none.below()
+    more = compare_with_random(make_rollouts(rng, shift=0.3), "dwell", draws=500)
+    assert more.above()
+    less = compare_with_random(make_rollouts(rng, shift=-0.3), "dwell", draws=500)
+    assert less.below()
     table = make_rollouts(rng)
     effect = compare_with_random(table, "agreement", draws=500)
-    assert effect.better
+    assert effect.above()
     shuffled = table.sample(frac=1, random_state=0)
     again = compare_with_random(shuffled, "agreement", draws=500)
     assert astuple(effect) == pytest.approx(astuple(again))
@@ -386,11 +388,19 @@ def test_ways_beside_the_protocol_are_a_table_and_the_last_a_claim(
     rng: np.random.Generator,
 ) -> None:
     names = ("paper", "literal argmax", "bytes", "best")
-    tables = [make_rollouts(rng, own=0.8).assign(variant=name) for name in names]
+    tables = [
+        make_rollouts(rng, own=0.8, shift=0.3).assign(variant=name) for name in names
+    ]
     data = {"rollouts": pd.concat(tables)}
     claims = list(list_variant_claims(data, "Ms. Pac-Man", "pacman"))
     assert [claim.id for claim in claims] == ["pacman-ours-paper", "pacman-ours-best"]
-    assert claims[-1].verdict == "holds"
+    assert [claim.verdict for claim in claims] == ["holds", "holds"]
+    # The best settings have the tests of the paper's protocol: agreement alone is less.
+    tables = [make_rollouts(rng, own=0.8).assign(variant=name) for name in names]
+    some = {"rollouts": pd.concat(tables)}
+    claims = list(list_variant_claims(some, "Ms. Pac-Man", "pacman"))
+    assert len(claims[-1].tests) == len(claims[0].tests) == 2
+    assert claims[-1].verdict != "holds"
     ((_, ways),) = describe_ways(data)
     assert ways.way.tolist() == ["bytes", "best"]
 
@@ -587,4 +597,20 @@ def test_command_writes_tables_clips_and_a_page(
 
 
 def test_examples_of_the_protocol_hold() -> None:
-    assert doctest.testmod(protocol).failed == 0
+    for module in (protocol, repeat):
+        assert doctest.testmod(module).failed == 0
+
+
+def test_repeating_a_part_that_is_not_stored_names_those_that_are() -> None:
+    with pytest.raises(ValueError, match="starts 0 to 5"):
+        repeat.repeat_part("Freeway", "paper", collection=9, start=0, n_options=1)
+
+
+def test_repeated_rows_are_compared_to_the_digits_that_are_stored() -> None:
+    row = {"kind": "walk", "basis": 0, "direction": 1, "sign": 1, "region": "rope"}
+    stored = pd.DataFrame([row | {"dwell": 0.333333, "x": np.nan}])
+    for dwell, n_differences in ((1 / 3, 0), (0.3334, 1)):
+        repeated = pd.DataFrame([row | {"dwell": dwell, "x": np.nan}])
+        assert len(repeat.compare_rows(stored, repeated)) == n_differences
+    moved = stored.assign(region="key")
+    assert list(repeat.compare_rows(stored, moved).measure) == ["region"]
