@@ -48,7 +48,7 @@ SECTION = "4.3"
 ORDER = 135
 QUICK = {
     "maze": "i-maze",
-    "options": [0, 4, 16],
+    "options": [0, 2, 4, 16],
     "many": 16,
     "runs": 3,
     "sets": 3,

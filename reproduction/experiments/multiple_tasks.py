@@ -530,7 +530,7 @@ def _compare_leads(tasks: pd.DataFrame, runs: Runs) -> Difference:
     mean = 0.0
     variance = 0.0
     for (agent, task), returns in runs.groupby(["agent", "task"]).mean_return:
-        if agent != PRIMITIVE:
+        if agent != PRIMITIVE and task in weights:
             sign = 1 if agent == EIGEN else -1
             mean += sign * weights[task] * returns.mean()
             variance += weights[task] ** 2 * returns.var() / len(returns)
