@@ -15,11 +15,11 @@ from eigenoptions._kernels.model_arrays import (
     Limits,
     Model,
     Novelty,
+    SearchTree,
     Smooth,
     Space,
     Table,
     Walls,
-    Way,
 )
 from eigenoptions._kernels.random_numbers import draw, mix, pick_index
 from eigenoptions._types import BoolArray, FloatArray, IntegerArray
@@ -459,7 +459,7 @@ def search(
     start: FloatArray,
     limits: Limits,
     seed: int,
-) -> Way:
+) -> SearchTree:
     """Look for the way with the most novelty, or with the least time to go.
 
     The table of times has a sum for each cell from which a way to the goal is known:
@@ -573,7 +573,7 @@ def search(
         n_active = n_going
         if n_active == 0 or n_nodes > limits.budget or n_predicted > limits.effort:
             break
-    return Way(
+    return SearchTree(
         places[:n_nodes],
         parent[:n_nodes],
         by_action[:n_nodes],

@@ -101,7 +101,7 @@ class Limits(NamedTuple):
     power: float  # of the novelty; 0: look for the least time to go
 
 
-class Way(NamedTuple):
+class SearchTree(NamedTuple):
     """What a search returns: nodes, and which of them is the best; -1: none."""
 
     points: FloatArray  # (n, d)

@@ -21,9 +21,9 @@ from eigenoptions._types import BoolArray, FloatArray, IndexArray
 from eigenoptions.explore.axes import Axes
 from eigenoptions.explore.controls import Controls
 from eigenoptions.explore.found import About, Found
-from eigenoptions.explore.outlook import Outlook
+from eigenoptions.explore.known_space import KnownSpace
+from eigenoptions.explore.reward_paths import RewardPaths
 from eigenoptions.explore.rows import VectorReader
-from eigenoptions.explore.way_back import WayBack
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp.chains import find_ends
 from eigenoptions.mdp.recognition import Recognition
@@ -49,7 +49,7 @@ class VectorLog(NamedTuple):
     is_first: BoolArray
 
 
-class Ways(NamedTuple):
+class ImaginedPaths(NamedTuple):
     """What an option does at some observations."""
 
     rows: FloatArray
@@ -286,21 +286,21 @@ class VectorFound(Found):
         return above
 
     @cached_property
-    def _way_back(self) -> WayBack:
+    def _reward_paths(self) -> RewardPaths:
         """Ways to what was rewarded, over steps that happened."""
         self._check_rewarded()
-        outlook = Outlook(self.controls.vectors, self.columns)
+        known_space = KnownSpace(self.controls.vectors, self.columns)
         vectors = self.controls.vectors[self.log.code]
         is_numbered = np.abs(self.log.control - vectors).max(axis=1) < 0.05
-        outlook.fit(
+        known_space.fit(
             self.log.obs,
             self.log.control,
             np.where(is_numbered, self.log.code, -1),
             self.log.next_obs,
             len(self.log.reward),
         )
-        return WayBack(
-            outlook,
+        return RewardPaths(
+            known_space,
             self.log.obs,
             self.log.next_obs,
             self.log.terminated | self.log.truncated,
@@ -313,7 +313,7 @@ class VectorFound(Found):
 
         They are 0 in the end of an episode that rewarded steps enter.
         """
-        times = self._way_back.measure(self.log.obs)
+        times = self._reward_paths.measure(self.log.obs)
         distances = np.full(self.mdp.n_states, np.inf)
         np.minimum.at(distances, self.numbers.obs, times)
         is_end = self._is_sure & find_ends(self.mdp)
@@ -326,7 +326,7 @@ class VectorFound(Found):
 
         It is scaled to 0 (farthest, or no known way) to 1 (the reward was received).
         """
-        return VectorPotential(self.reader, self._way_back)
+        return VectorPotential(self.reader, self._reward_paths)
 
     def option(self) -> VectorOption:  # type: ignore[override]
         """Return the way to what was rewarded, which acts on observations.
@@ -334,7 +334,7 @@ class VectorFound(Found):
         It looks ahead in the model of one step, towards steps that happened and from
         which a way is known, and plans anew where it is led elsewhere.
         """
-        return VectorOption(self.reader, self.controls, self._way_back)
+        return VectorOption(self.reader, self.controls, self._reward_paths)
 
     def save(self, path: str | Path) -> None:
         """Write a safetensors file, completely or not at all; `load_found` reads it."""
@@ -361,7 +361,7 @@ class VectorFound(Found):
         }
         write_arrays(path, VECTORS, header, dict(self.log._asdict()))
 
-    def imagine_ways(self, n_ways: int = 40, most: int = 200) -> Ways:
+    def imagine_paths(self, n_paths: int = 40, most: int = 200) -> ImaginedPaths:
         """Return what the option does on its ways, for `clone`.
 
         They begin at observations that were seen, some of them at starts, and go on in
@@ -369,36 +369,36 @@ class VectorFound(Found):
 
         Parameters
         ----------
-        n_ways : int, default=40
+        n_paths : int, default=40
             Number of ways.
         most : int, default=200
             Most steps of each.
         """
-        way_back = self._way_back
+        reward_paths = self._reward_paths
         log = self.log
-        times = way_back.measure(log.obs)
+        times = reward_paths.measure(log.obs)
         known = np.flatnonzero(np.isfinite(times))
         starts = known[log.is_first[known]]
-        evenly = np.linspace(0, len(known) - 1, n_ways - n_ways // 4).astype(int)
-        first = np.resize(starts, n_ways // 4) if len(starts) else known[:0]
+        evenly = np.linspace(0, len(known) - 1, n_paths - n_paths // 4).astype(int)
+        first = np.resize(starts, n_paths // 4) if len(starts) else known[:0]
         # No imagined observation is outside of those that were.
         low, high = log.obs.min(axis=0), log.obs.max(axis=0)
         rows, actions = [], []
         for start in [*first.tolist(), *known[evenly].tolist()]:
             row = log.obs[start]
-            path = way_back.begin()
+            path = reward_paths.begin()
             for _ in range(most):
                 code = path.act(row)
                 if code < 0:
                     break
                 rows.append(row)
                 actions.append(code)
-                row, is_there = way_back.imagine(row, code)
+                row, is_there = reward_paths.imagine(row, code)
                 row = np.clip(row, low, high)
                 if is_there:
                     break
         stacked = np.array(rows)
-        return Ways(stacked, np.array(actions), way_back.measure(stacked))
+        return ImaginedPaths(stacked, np.array(actions), reward_paths.measure(stacked))
 
     def __repr__(self) -> str:
         n_rewarded = int(self._is_rewarded.sum())
@@ -419,20 +419,20 @@ class VectorPotential:
     ----------
     reader : VectorReader
         How observations become rows.
-    way_back : WayBack
+    reward_paths : RewardPaths
         The known ways.
     """
 
-    def __init__(self, reader: VectorReader, way_back: WayBack) -> None:
+    def __init__(self, reader: VectorReader, reward_paths: RewardPaths) -> None:
         self._reader = reader
-        self._way_back = way_back
+        self._reward_paths = reward_paths
 
     def __call__(self, obs: Any) -> float:
         """Return the potential of an observation."""
-        time = float(self._way_back.measure(self._reader.read(obs)[None])[0])
+        time = float(self._reward_paths.measure(self._reader.read(obs)[None])[0])
         if not np.isfinite(time):
             return 0.0
-        return 1.0 - min(time / self._way_back.longest, 1.0)
+        return 1.0 - min(time / self._reward_paths.longest, 1.0)
 
 
 class VectorOption:
@@ -444,19 +444,19 @@ class VectorOption:
         How observations become rows.
     controls : Controls
         The actions.
-    way_back : WayBack
+    reward_paths : RewardPaths
         The known ways.
     """
 
     label = "rewarded"
 
     def __init__(
-        self, reader: VectorReader, controls: Controls, way_back: WayBack
+        self, reader: VectorReader, controls: Controls, reward_paths: RewardPaths
     ) -> None:
         self._reader = reader
         self._controls = controls
-        self._way_back = way_back
-        self._path = way_back.begin()
+        self._reward_paths = reward_paths
+        self._path = reward_paths.begin()
 
     def act(self, obs: Any) -> Any:
         """Return the action at an observation; -1 where no way is known."""

@@ -1,7 +1,7 @@
 """What an agent has seen where nothing repeats, and where it goes next.
 
 `VectorExperience` is to vectors what `experience.Experience` is to states that repeat:
-it holds all steps, and an `Outlook` that says what is known. A `VectorWalker` is one
+it holds all steps, and a `KnownSpace` that says what is known. A `VectorWalker` is one
 agent in it.
 """
 
@@ -28,7 +28,7 @@ from eigenoptions.explore.found_vectors import (
     make_vector_found,
 )
 from eigenoptions.explore.growing import GrowingArray
-from eigenoptions.explore.outlook import Leg, Outlook
+from eigenoptions.explore.known_space import KnownSpace, Leg
 from eigenoptions.explore.rows import VectorReader
 
 logger = logging.getLogger("eigenoptions")
@@ -73,7 +73,7 @@ class VectorExperience:
         self.reader = reader
         self.columns = columns
         self.goal = goal
-        self.outlook = Outlook(controls.vectors, columns)
+        self.known_space = KnownSpace(controls.vectors, columns)
         n_controls = controls.vectors.shape[1]
         self._obs = GrowingArray(np.float64, reader.width)
         self._control = GrowingArray(np.float64, n_controls)
@@ -108,7 +108,7 @@ class VectorExperience:
     def found(self) -> VectorFound:
         """What was found so far."""
         log = VectorLog._make(column.copy() for column in self.log)
-        axes = self.outlook.axes
+        axes = self.known_space.axes
         if axes is None:
             axes = choose_axes(log.obs, log.next_obs, log.control, self.columns)
         return make_vector_found(
@@ -123,7 +123,7 @@ class VectorExperience:
 
     def is_known(self, state: int) -> bool:
         """Whether nothing within reach is new."""
-        return self.outlook.is_known
+        return self.known_space.is_known
 
     def add_step(
         self,
@@ -162,13 +162,13 @@ class VectorExperience:
         """Learn from the last step; fit all anew from time to time."""
         if self.n_steps >= self._next_fit:
             self.fit()
-        elif self.outlook.is_ready:
-            axes = self.outlook.axes
+        elif self.known_space.is_ready:
+            axes = self.known_space.axes
             assert axes is not None
             last = self.n_steps - 1
             rows = np.stack([self._obs.values[last], self._next_obs.values[last]])
             before, after = axes.read(rows)
-            self.outlook.learn(before, code, after)
+            self.known_space.learn(before, code, after)
 
     def fit(self) -> None:
         """Fit all that is known to all steps."""
@@ -176,7 +176,7 @@ class VectorExperience:
         log = self.log
         vectors = self.controls.vectors[log.code]
         is_numbered = np.abs(log.control - vectors).max(axis=1) < 0.05
-        is_cut = self.outlook.fit(
+        is_cut = self.known_space.fit(
             log.obs,
             log.control,
             np.where(is_numbered, log.code, -1),
@@ -188,7 +188,7 @@ class VectorExperience:
 
     def _tell_left_out(self) -> None:
         """Name once the columns that are left out."""
-        axes = self.outlook.axes
+        axes = self.known_space.axes
         assert axes is not None
         if axes.left_out and set(axes.left_out) - self._told:
             self._told |= set(axes.left_out)
@@ -290,25 +290,25 @@ class VectorWalker:
         if self.is_in_episode and self._last_row >= 0:
             self.experience.leave_episode(self._last_row)
         self._row = None
-        self._drop_way()
+        self._drop_path()
         self._held = (0, 0)
 
     def choose(self) -> int | None:
         """Return the number of the next action."""
-        outlook = self.experience.outlook
-        if not outlook.is_ready:
+        known_space = self.experience.known_space
+        if not known_space.is_ready:
             return self._wander()
         assert self._row is not None
-        assert outlook.axes is not None
+        assert known_space.axes is not None
         if self._n_cuts != self.experience.n_cuts:
             # Points have changed their meaning.
             self._n_cuts = self.experience.n_cuts
-            self._drop_way()
+            self._drop_path()
             self._wall = None
-        point = outlook.axes.read(self._row[None])[0]
-        self._check_way(point)
+        point = known_space.axes.read(self._row[None])[0]
+        self._check_path(point)
         if not self._legs:
-            self._legs = outlook.find_way(point, self.rng)
+            self._legs = known_space.find_path(point, self.rng)
             if not self._legs:
                 return self._wander()
             self._target = self._legs[-1].point
@@ -320,20 +320,20 @@ class VectorWalker:
             self._expected = leg.point
         return leg.action
 
-    def _check_way(self, point: FloatArray) -> None:
+    def _check_path(self, point: FloatArray) -> None:
         """At the end of a leg: drop the way if it has led elsewhere."""
         if self._expected is None:
             return
-        axes = self.experience.outlook.axes
+        axes = self.experience.known_space.axes
         assert axes is not None
         off = np.abs(axes.subtract(point[None], self._expected[None]))
         self._expected = None
         if off.max() > LOST:
             assert self._target is not None
-            self.experience.outlook.give_up(self._target)
+            self.experience.known_space.give_up(self._target)
             self._legs = []
 
-    def _drop_way(self) -> None:
+    def _drop_path(self) -> None:
         self._legs = []
         self._expected = None
         self._target = None
@@ -377,7 +377,7 @@ class VectorWalker:
         self._row = next_row
         if terminated or truncated:
             self._row = None
-            self._drop_way()
+            self._drop_path()
             self._held = (0, 0)
 
     def _notice_wall(self, row: FloatArray, code: int, next_row: FloatArray) -> None:
@@ -386,21 +386,21 @@ class VectorWalker:
         The next way knows the wall. Where that is met again at once, the target is
         given up.
         """
-        outlook = self.experience.outlook
-        axes = outlook.axes
+        known_space = self.experience.known_space
+        axes = known_space.axes
         if axes is None or self._n_cuts != self.experience.n_cuts:
             return
         before, after = axes.read(np.stack([row, next_row]))
-        foreseen = outlook.expect(before, code)
+        foreseen = known_space.expect(before, code)
         expected = np.abs(axes.subtract(foreseen[None], before[None]))[0]
         moved = np.abs(axes.subtract(after[None], before[None]))[0]
         if not ((expected > EXPECTED) & (moved < STOOD)).any():
             return
         is_again = self._wall is not None and np.abs(before - self._wall).max() < 1.5
         if is_again and self._target is not None:
-            outlook.give_up(self._target)
+            known_space.give_up(self._target)
         self._wall = before
-        self._drop_way()
+        self._drop_path()
 
 
 def describe_vectors(env: gym.Env[Any, Any], seed: int) -> About:

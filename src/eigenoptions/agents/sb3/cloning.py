@@ -63,7 +63,7 @@ class Cloned:
     least_probability: float
 
 
-class _KnownWays(NamedTuple):
+class _KnownPaths(NamedTuple):
     """What is fitted, one row for each state from which a way is known."""
 
     states: IndexArray
@@ -148,13 +148,13 @@ def clone(
     )
     policy = _check_agent(agent)
     check_same_task(agent, found)
-    ways = _collect_ways(agent, found, start_weight)
+    paths = _collect_paths(agent, found, start_weight)
 
     optimizer = torch.optim.Adam(policy.parameters(), lr=learning_rate)
     rng = np.random.default_rng(agent.seed)
     policy.set_training_mode(True)
     for step in range(1, steps + 1):
-        batch = _draw_batch(ways, batch_size, rng)
+        batch = _draw_batch(paths, batch_size, rng)
         loss = _compute_loss(policy, batch, value_weight)
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
@@ -164,9 +164,9 @@ def clone(
     policy.set_training_mode(False)
 
     if isinstance(found, VectorFound):
-        cloned = _measure_vector_fit(policy, ways, found)
+        cloned = _measure_vector_fit(policy, paths, found)
     else:
-        cloned = _measure_fit(policy, ways, found)
+        cloned = _measure_fit(policy, paths, found)
     _warn_of_poor_fit(cloned, min_accuracy, min_probability, steps)
     return cloned
 
@@ -189,10 +189,10 @@ def _check_agent(agent: BaseAlgorithm) -> Any:
     return agent.policy
 
 
-def _collect_ways(agent: Any, found: Found, start_weight: float) -> _KnownWays:
+def _collect_paths(agent: Any, found: Found, start_weight: float) -> _KnownPaths:
     """Return the states from which a way is known, and what is fitted there."""
     if isinstance(found, VectorFound):
-        return _collect_vector_ways(agent, found)
+        return _collect_vector_paths(agent, found)
     policy = found.option().policy
     # Rows of `found.seen`, and of the observations, which are in the same order.
     rows = np.flatnonzero(policy[found.seen] >= 0)
@@ -204,7 +204,7 @@ def _collect_ways(agent: Any, found: Found, start_weight: float) -> _KnownWays:
 
     states = found.seen[rows]
     values = _compute_values(found, policy, agent.gamma)
-    return _KnownWays(
+    return _KnownPaths(
         states=states,
         observations=take_rows(stack_observations(agent, found), rows),
         actions=policy[states],
@@ -213,26 +213,26 @@ def _collect_ways(agent: Any, found: Found, start_weight: float) -> _KnownWays:
     )
 
 
-def _collect_vector_ways(agent: Any, found: VectorFound) -> _KnownWays:
+def _collect_vector_paths(agent: Any, found: VectorFound) -> _KnownPaths:
     """Return what the option does at observations of steps."""
-    ways = found.imagine_ways()
-    if not len(ways.rows):
+    paths = found.imagine_paths()
+    if not len(paths.rows):
         raise ValueError(
             f"no way to what was rewarded is known in {found!r}: explore further, "
             'explore(env, steps, known=found, until="known")'
         )
-    actions: NDArray[Any] = ways.actions
+    actions: NDArray[Any] = paths.actions
     if found.controls.is_box:
-        actions = np.stack([found.controls.given[code] for code in ways.actions])
-    n_ways = len(ways.rows)
-    return _KnownWays(
-        states=np.arange(n_ways),
+        actions = np.stack([found.controls.given[code] for code in paths.actions])
+    n_paths = len(paths.rows)
+    return _KnownPaths(
+        states=np.arange(n_paths),
         observations=stack_observations(
-            agent, found, list(found.reader.write(ways.rows))
+            agent, found, list(found.reader.write(paths.rows))
         ),
         actions=actions,
-        values=_discount_rewards(found, ways.times, agent.gamma),
-        weights=np.full(n_ways, 1.0 / n_ways),
+        values=_discount_rewards(found, paths.times, agent.gamma),
+        weights=np.full(n_paths, 1.0 / n_paths),
     )
 
 
@@ -262,10 +262,10 @@ def _compute_values(found: Found, policy: IntegerArray, gamma: float) -> FloatAr
     assert numbers.reward is not None
     moves = _follow(found, policy)
     n_states = len(policy)
-    is_on_way = numbers.action == policy[numbers.obs]
-    states = numbers.obs[is_on_way]
+    is_on_path = numbers.action == policy[numbers.obs]
+    states = numbers.obs[is_on_path]
     n_tries = np.bincount(states, minlength=n_states)
-    sums = np.bincount(states, numbers.reward[is_on_way], minlength=n_states)
+    sums = np.bincount(states, numbers.reward[is_on_path], minlength=n_states)
     rewards = sums / np.maximum(n_tries, 1)
 
     system = eye_array(n_states, format="csc") - gamma * moves.tocsc()
@@ -322,23 +322,23 @@ def _count_visits(found: Found, policy: IntegerArray) -> FloatArray:
 
 
 def _draw_batch(
-    ways: _KnownWays, batch_size: int, rng: np.random.Generator
-) -> _KnownWays:
+    paths: _KnownPaths, batch_size: int, rng: np.random.Generator
+) -> _KnownPaths:
     """Return all states, or where they are too many, some drawn by their weights."""
-    n_states = len(ways.states)
+    n_states = len(paths.states)
     if n_states <= batch_size:
-        return ways
-    rows = rng.choice(n_states, batch_size, p=ways.weights)
-    return _KnownWays(
-        states=ways.states[rows],
-        observations=take_rows(ways.observations, rows),
-        actions=ways.actions[rows],
-        values=ways.values[rows],
+        return paths
+    rows = rng.choice(n_states, batch_size, p=paths.weights)
+    return _KnownPaths(
+        states=paths.states[rows],
+        observations=take_rows(paths.observations, rows),
+        actions=paths.actions[rows],
+        values=paths.values[rows],
         weights=np.full(batch_size, 1.0 / batch_size),
     )
 
 
-def _compute_loss(policy: Any, batch: _KnownWays, value_weight: float) -> torch.Tensor:
+def _compute_loss(policy: Any, batch: _KnownPaths, value_weight: float) -> torch.Tensor:
     """Return the loss of actions and values in the states of a batch."""
     observations = obs_as_tensor(batch.observations, policy.device)
     actions = torch.as_tensor(batch.actions, device=policy.device)
@@ -351,80 +351,80 @@ def _compute_loss(policy: Any, batch: _KnownWays, value_weight: float) -> torch.
     return torch.sum(weights * losses)
 
 
-def _measure_fit(policy: Any, ways: _KnownWays, found: Found) -> Cloned:
+def _measure_fit(policy: Any, paths: _KnownPaths, found: Found) -> Cloned:
     """Return how well the network fits."""
-    observations = obs_as_tensor(ways.observations, policy.device)
+    observations = obs_as_tensor(paths.observations, policy.device)
     with torch.no_grad():
         actions = policy.get_distribution(observations).mode().cpu().numpy()
         values = policy.predict_values(observations).cpu().numpy().ravel()
-        known_actions = torch.as_tensor(ways.actions, device=policy.device)
+        known_actions = torch.as_tensor(paths.actions, device=policy.device)
         _, log_probabilities, _ = policy.evaluate_actions(observations, known_actions)
     probabilities = log_probabilities.exp().cpu().numpy()
 
     known = np.full(found.mdp.n_states, -1)
-    known[ways.states] = ways.actions
-    is_on_way = _count_visits(found, known)[ways.states] > 0
+    known[paths.states] = paths.actions
+    is_on_path = _count_visits(found, known)[paths.states] > 0
     least_probability = 0.0
-    if is_on_way.any():
-        least_probability = float(probabilities[is_on_way].min())
+    if is_on_path.any():
+        least_probability = float(probabilities[is_on_path].min())
 
     # A table has no moves of options, so that those lead nowhere.
     aim = make_reward_mdp(found)
     greedy = np.full(aim.n_states, TERMINATE)
-    greedy[ways.states] = np.where(actions < found.about.n_actions, actions, TERMINATE)
+    greedy[paths.states] = np.where(actions < found.about.n_actions, actions, TERMINATE)
     start = found.mdp.start
     assert start is not None
     is_reached = reachable(compute_policy_transitions(aim, greedy), [start])
     return Cloned(
-        n_states=len(ways.states),
-        accuracy=float((actions == ways.actions).mean()),
-        possible_accuracy=_find_possible_accuracy(ways),
+        n_states=len(paths.states),
+        accuracy=float((actions == paths.actions).mean()),
+        possible_accuracy=_find_possible_accuracy(paths),
         reaches_reward=bool(is_reached[found.mdp.n_listed]),
-        value_error=float(np.sqrt(np.square(values - ways.values).mean())),
+        value_error=float(np.sqrt(np.square(values - paths.values).mean())),
         least_probability=least_probability,
     )
 
 
-def _measure_vector_fit(policy: Any, ways: _KnownWays, found: VectorFound) -> Cloned:
+def _measure_vector_fit(policy: Any, paths: _KnownPaths, found: VectorFound) -> Cloned:
     """Return how well the network fits at observations of steps.
 
     There is no table to follow it in: that it leads to the reward is taken from the
     accuracy.
     """
-    observations = obs_as_tensor(ways.observations, policy.device)
+    observations = obs_as_tensor(paths.observations, policy.device)
     with torch.no_grad():
         actions = policy.get_distribution(observations).mode().cpu().numpy()
         values = policy.predict_values(observations).cpu().numpy().ravel()
     numbers = [found.controls.read(action)[1] for action in actions]
-    known = [found.controls.read(action)[1] for action in ways.actions]
+    known = [found.controls.read(action)[1] for action in paths.actions]
     accuracy = float((np.array(numbers) == np.array(known)).mean())
     return Cloned(
-        n_states=len(ways.states),
+        n_states=len(paths.states),
         accuracy=accuracy,
         possible_accuracy=1.0,
         reaches_reward=True,
-        value_error=float(np.sqrt(np.square(values - ways.values).mean())),
+        value_error=float(np.sqrt(np.square(values - paths.values).mean())),
         least_probability=1.0,
     )
 
 
-def _find_possible_accuracy(ways: _KnownWays) -> float:
+def _find_possible_accuracy(paths: _KnownPaths) -> float:
     """Return the accuracy of the best policy of observations.
 
     States that look alike get one action: the most frequent of their actions.
     """
-    parts = ways.observations
+    parts = paths.observations
     if not isinstance(parts, dict):
         parts = {"": parts}
-    n_states = len(ways.states)
+    n_states = len(paths.states)
     columns = [part.reshape(n_states, -1) for part in parts.values()]
     rows = np.concatenate(columns, axis=1)
     _, observation = np.unique(rows, axis=0, return_inverse=True)
     observation = observation.ravel()
 
     # counts[o, a]: states with observation o from which action a is the way.
-    counts = np.zeros((int(observation.max()) + 1, int(ways.actions.max()) + 1))
-    np.add.at(counts, (observation, ways.actions), 1)
+    counts = np.zeros((int(observation.max()) + 1, int(paths.actions.max()) + 1))
+    np.add.at(counts, (observation, paths.actions), 1)
     return float(counts.max(axis=1).sum() / n_states)
 
 

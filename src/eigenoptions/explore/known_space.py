@@ -1,4 +1,4 @@
-"""`Outlook`: what is known of a space of vectors, and where it ends.
+"""`KnownSpace`: what is known of a space of vectors, and where it ends.
 
 All steps so far become points in large steps (`axes`), a model of one step
 (`step_model`), and maps of how far each place is from what was seen, one for each pair
@@ -17,8 +17,8 @@ from eigenoptions._kernels.model_arrays import (
     Limits,
     Model,
     Novelty,
+    SearchTree,
     Table,
-    Way,
 )
 from eigenoptions._types import BoolArray, FloatArray, IndexArray
 from eigenoptions.explore.axes import Axes, choose_axes
@@ -73,7 +73,7 @@ class Vain(NamedTuple):
     pair: int
 
 
-class Outlook:
+class KnownSpace:
     """What is known so far of a space of vectors.
 
     Parameters
@@ -198,7 +198,7 @@ class Outlook:
 
     # Where the unknown is
 
-    def find_way(self, point: FloatArray, rng: np.random.Generator) -> list[Leg]:
+    def find_path(self, point: FloatArray, rng: np.random.Generator) -> list[Leg]:
         """The way from a point with the most novelty; empty where there is none."""
         legs = self._search(point, rng, 1)
         scale = 1
@@ -230,17 +230,17 @@ class Outlook:
         )
         seed = int(rng.integers(2**62))
         nowhere = make_table(1, 1)
-        way = kernels.search(
+        tree = kernels.search(
             self.model, self._novelty, self._seen, nowhere, point, limits, seed
         )
-        self._effort -= way.effort
-        return _trace_way(way)
+        self._effort -= tree.effort
+        return _trace_path(tree)
 
     def _is_new(self, legs: list[Leg]) -> bool:
         """Whether a way ends far from all that was seen."""
         return bool(legs) and self._measure(legs[-1].point)[0] > 1.5
 
-    def find_way_back(self, point: FloatArray, times: Table) -> list[Leg]:
+    def find_path_to_reward(self, point: FloatArray, times: Table) -> list[Leg]:
         """The way from a point after which the least time to go is known.
 
         Parameters
@@ -260,10 +260,10 @@ class Outlook:
             trust=TRUST,
             power=0.0,
         )
-        way = kernels.search(
+        tree = kernels.search(
             self.model, self._novelty, self._seen, times, point, limits, 0
         )
-        return _trace_way(way)
+        return _trace_path(tree)
 
     def give_up(self, point: FloatArray) -> None:
         """Note a target as known in its farthest pair, until nothing else is new."""
@@ -338,13 +338,13 @@ class Outlook:
             kernels.know_points(self.space, self._novelty, places, pairs)
 
 
-def _trace_way(way: Way) -> list[Leg]:
+def _trace_path(tree: SearchTree) -> list[Leg]:
     """The legs to the best node of a search."""
     legs = []
-    node = way.best
+    node = tree.best
     while node > 0:
-        leg = Leg(int(way.action[node]), int(way.steps[node]), way.points[node])
+        leg = Leg(int(tree.action[node]), int(tree.steps[node]), tree.points[node])
         legs.append(leg)
-        node = way.parent[node]
+        node = tree.parent[node]
     legs.reverse()
     return legs

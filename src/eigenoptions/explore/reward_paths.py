@@ -1,4 +1,4 @@
-"""`WayBack`: ways to what was rewarded, over steps that happened.
+"""`RewardPaths`: ways to what was rewarded, over steps that happened.
 
 The time to go of an observation is that of a shortest path over the steps that
 happened, and from a step to others that begin near by. The model of one step only looks
@@ -16,7 +16,7 @@ from scipy.spatial import cKDTree
 from eigenoptions._kernels.model_arrays import Table
 from eigenoptions._types import BoolArray, FloatArray
 from eigenoptions.explore.axes import Axes
-from eigenoptions.explore.outlook import Leg, Outlook
+from eigenoptions.explore.known_space import KnownSpace, Leg
 from eigenoptions.explore.step_model import make_table
 
 # Steps begin near by if they are so near, in large steps, and how many are asked.
@@ -30,12 +30,12 @@ PESSIMISM = 2.0
 OFF = 0.5
 
 
-class WayBack:
+class RewardPaths:
     """Ways to rewarded steps.
 
     Parameters
     ----------
-    outlook : Outlook
+    known_space : KnownSpace
         The model of one step, fitted to all steps.
     obs, next_obs : ndarray of shape (N, D)
         Observations before and after each step.
@@ -47,15 +47,15 @@ class WayBack:
 
     def __init__(
         self,
-        outlook: Outlook,
+        known_space: KnownSpace,
         obs: FloatArray,
         next_obs: FloatArray,
         is_last: BoolArray,
         is_rewarded: BoolArray,
     ) -> None:
-        assert outlook.axes is not None
-        self.outlook = outlook
-        self.axes: Axes = outlook.axes
+        assert known_space.axes is not None
+        self.known_space = known_space
+        self.axes: Axes = known_space.axes
         before = self.axes.read(obs)
         after = self.axes.read(next_obs)
         self._tree = cKDTree(_spread(self.axes, before))
@@ -104,7 +104,7 @@ class WayBack:
         table = make_table(len(points), 1)
         from eigenoptions._kernels.looking_ahead import note_times
 
-        note_times(self.outlook.space, table, points, times)
+        note_times(self.known_space.space, table, points, times)
         return table
 
     def measure(self, rows: FloatArray) -> FloatArray:
@@ -116,50 +116,50 @@ class WayBack:
 
     def imagine(self, row: FloatArray, code: int) -> tuple[FloatArray, bool]:
         """The observation after an action, and whether the reward is there."""
-        point = self.outlook.expect(self.axes.read(row[None])[0], code)
+        point = self.known_space.expect(self.axes.read(row[None])[0], code)
         after = self.axes.write(point[None], row[None])[0]
         far, _ = self._rewarded.query(_spread(self.axes, point[None]))
         return after, bool(far[0] < NEAR)
 
-    def begin(self) -> Path:
+    def begin(self) -> RewardController:
         """Begin a path from anywhere."""
-        return Path(self)
+        return RewardController(self)
 
 
-class Path:
+class RewardController:
     """An agent on its way to a reward.
 
     Parameters
     ----------
-    way_back : WayBack
+    reward_paths : RewardPaths
         The known ways.
     """
 
-    def __init__(self, way_back: WayBack) -> None:
-        self._way_back = way_back
+    def __init__(self, reward_paths: RewardPaths) -> None:
+        self._reward_paths = reward_paths
         self._legs: list[Leg] = []
         self._expected: FloatArray | None = None
 
     def act(self, row: FloatArray) -> int:
         """The number of the action at an observation; -1 where no way is known."""
-        way_back = self._way_back
-        outlook = way_back.outlook
-        point = way_back.axes.read(row[None])[0]
+        reward_paths = self._reward_paths
+        known_space = reward_paths.known_space
+        point = reward_paths.axes.read(row[None])[0]
         if self._expected is not None:
-            off = way_back.axes.subtract(point[None], self._expected[None])
+            off = reward_paths.axes.subtract(point[None], self._expected[None])
             if np.abs(off).max() > OFF:
                 self._legs = []
         else:
             self._legs = []
         self._expected = None
         if not self._legs:
-            self._legs = outlook.find_way_back(point, way_back.table)
+            self._legs = known_space.find_path_to_reward(point, reward_paths.table)
         if not self._legs:
             return -1
         leg = self._legs.pop(0)
         if leg.n_steps > 1:
             self._legs.insert(0, leg._replace(n_steps=leg.n_steps - 1))
-        self._expected = outlook.expect(point, leg.action)
+        self._expected = known_space.expect(point, leg.action)
         return leg.action
 
 
